@@ -52,6 +52,20 @@ def test_memories_are_counted_by_local_day_and_kind(storage: Storage) -> None:
     assert none == (None, None)
 
 
+@covers(ViewReader.languages)
+def test_memories_are_counted_by_language(storage: Storage) -> None:
+    made = [
+        *(draft(f"text {n}", language="de") for n in range(2)),
+        draft("one", language="pt-BR"),
+        draft("two"),
+        draft("far", space="other", language="el"),
+    ]
+    transactions.write(storage, made, None)
+    with storage.reading("space") as reader:
+        assert reader.views.languages(Filter("space")) == {"de": 2, "pt-BR": 1, "und": 1}
+        assert reader.views.languages(Filter("empty")) == {}
+
+
 @covers(ViewReader.lanes)
 def test_sessions_are_listed_with_their_first_and_last_moment(storage: Storage) -> None:
     made = [

@@ -51,6 +51,10 @@ class ViewReader(Protocol):
         """Count the memories of each day and kind; a day begins `offset_micros` before UTC."""
         ...
 
+    def languages(self, where: Filter) -> dict[str, int]:
+        """Count the memories in each language."""
+        ...
+
     def span(self, where: Filter) -> TimeSpan:
         """Give the moments of the first and the last memory."""
         ...

@@ -99,6 +99,7 @@ class _GraphBuilder:
     def _positions(self) -> str:
         """Add the position rows, one per token, and return their name."""
         positions = self._tensor("embeddings.position_embeddings.weight")
+        positions = positions[self._model.first_position :]
         # Every token belongs to the first segment, so its row is added to every position.
         segments = self._tensor("embeddings.token_type_embeddings.weight")
         table = self._given("positions", positions + segments[0])

@@ -18,7 +18,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -199,6 +199,19 @@ def get_model(
         f"the model {model} was built but cannot be found again in {cache_dir}",
         "check that no other program clears this folder, or choose another: setting cache_dir",
     )
+
+
+def install_built(model: str, cache_dir: Path, unpack: Callable[[Path], None]) -> None:
+    """Put a model that was built elsewhere into the cache, if `unpack` writes an undamaged one."""
+    with _workspace(cache_dir / "models") as workspace:
+        built = workspace / "built"
+        unpack(built)
+        manifest = _read_manifest(built)
+        if damaged := _damaged(built, manifest, every_byte=True):
+            raise ModelFilesError(f"{', '.join(damaged)} of {model} is damaged", "copy it again")
+        _publish(built, _folder_of(model, cache_dir), workspace)
+    if find_model(model, cache_dir) is None:
+        raise ModelFilesError(f"the model {model} does not suit this version", "pack it again")
 
 
 def remove_model(model: str, cache_dir: Path) -> None:

@@ -48,7 +48,10 @@ class ModelTokens:
         # The file may demand cutting and padding to 128 tokens, as that of all-MiniLM-L6-v2 does.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self._unknown = self._tokenizer.token_to_id("[UNK]")
+        # Models with a vocabulary of SentencePiece, such as multilingual-e5, have tokens that span
+        # a word and the marks around it, and no limit for the length of a word.
+        self._by_word = type(self._tokenizer.model).__name__ == "WordPiece"
+        self._unknown = self._tokenizer.token_to_id("[UNK]" if self._by_word else "<unk>")
         # The same text is counted several times in a row: as a chunk, as a window, when embedded.
         self._piece_starts = lru_cache(REMEMBERED_PIECES)(self._count_piece)
         self._words: dict[str, Sequence[int]] = {}
@@ -72,11 +75,13 @@ class ModelTokens:
 
     def ids(self, text: str) -> list[int]:
         """Return the model's token ids for the text, without special tokens."""
-        ids: list[int] = self._encode(_readable(text)[0]).ids
+        ids: list[int] = self._encode(self._readable(text)[0]).ids
         return ids
 
     def _count_piece(self, text: str) -> Sequence[int]:
-        """Combine the tokens of a text from those of its words, since no token spans two words."""
+        """Combine the tokens of a text from those of its words, if no token spans two words."""
+        if not self._by_word:
+            return self._read(text)
         spans = [(match[0], match.start()) for match in self._word.finditer(text)]
         known = self._known_words([word for word, _ in spans])
         return [start + within for word, start in spans for within in known[word]]
@@ -101,7 +106,7 @@ class ModelTokens:
         return known
 
     def _read(self, text: str) -> Sequence[int]:
-        readable, inserted = _readable(text)
+        readable, inserted = self._readable(text)
         encoding = self._encode(readable)
         starts = [start for start, end in encoding.offsets if end > start]
         if self._unknown in encoding.ids:
@@ -115,13 +120,16 @@ class ModelTokens:
             step = UNKNOWN_CHARACTERS_PER_TOKEN if token == self._unknown else max(end - start, 1)
             yield from range(start, end, step)
 
+    def _readable(self, text: str) -> tuple[str, list[int]]:
+        text = LONE_SURROGATE.sub("\ufffd", text)
+        return _cut_long_words(text) if self._by_word else (text, [])
+
     def _encode(self, text: str) -> Encoding:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
 
-def _readable(text: str) -> tuple[str, list[int]]:
+def _cut_long_words(text: str) -> tuple[str, list[int]]:
     """Insert spaces into long words; return the new text and the offsets of these spaces."""
-    text = LONE_SURROGATE.sub("\ufffd", text)
     step = LONGEST_WORD // 2
     cuts = [
         cut

@@ -14,13 +14,21 @@ Pooling = Literal["mean", "cls"]
 # The files that every model folder must have, including the weights.
 WEIGHTS = "model.safetensors"
 REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)
+XLM_ROBERTA = "xlm-roberta"
+FAMILIES = ("bert", XLM_ROBERTA)
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_fast")
+E5_INSTRUCTION = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+)
 ONLY_BERT = "only BERT-family sentence-transformers models can be loaded"
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceModel:
-    """Describe the shape of a BERT-family sentence model and how to make its vectors."""
+    """Describe the shape of a BERT-family sentence model and how to make its vectors.
+
+    `first_position` is the row of the position table that belongs to the first token.
+    """
 
     dimensions: int
     layers: int
@@ -31,13 +39,15 @@ class SentenceModel:
     max_tokens: int
     query_prefix: str
     passage_prefix: str
+    first_position: int = 0
 
 
 def read_sentence_model(folder: Path, name: str) -> SentenceModel:
     """Read the configuration files in `folder` of the model called `name`."""
     config = _read_json(folder / "config.json")
     _refuse_other_families(config, name)
-    positions = int(config["max_position_embeddings"])
+    first = _first_position(config)
+    positions = int(config["max_position_embeddings"]) - first
     limit = _read_json(folder / "sentence_bert_config.json", {}).get("max_seq_length")
     query_prefix, passage_prefix = _prefixes(folder, name)
     return SentenceModel(
@@ -50,6 +60,7 @@ def read_sentence_model(folder: Path, name: str) -> SentenceModel:
         max_tokens=min(int(limit or positions), positions),
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
+        first_position=first,
     )
 
 
@@ -57,12 +68,18 @@ def _refuse_other_families(config: dict[str, Any], name: str) -> None:
     family = config.get("model_type")
     activation = config.get("hidden_act", "gelu")
     positions = config.get("position_embedding_type", "absolute")
-    if family != "bert":
-        raise ModelFilesError(f"the model {name} is of type {family!r}, not 'bert'", ONLY_BERT)
+    if family not in FAMILIES:
+        known = " or ".join(map(repr, FAMILIES))
+        raise ModelFilesError(f"the model {name} is of type {family!r}, not {known}", ONLY_BERT)
     if activation not in ACTIVATIONS or positions != "absolute":
         raise ModelFilesError(
             f"the model {name} uses {activation!r} with {positions!r} positions", ONLY_BERT
         )
+
+
+def _first_position(config: dict[str, Any]) -> int:
+    """Return the first position: XLM-RoBERTa begins after the number of its padding token."""
+    return int(config.get("pad_token_id", 1)) + 1 if config["model_type"] == XLM_ROBERTA else 0
 
 
 def _pooling(folder: Path, name: str) -> Pooling:
@@ -88,6 +105,8 @@ def _prefixes(folder: Path, name: str) -> tuple[str, str]:
         return prompts.get("query") or "", passage
     # These model families document their prefixes only in their descriptions, not in a file.
     family = name.rstrip("/").rpartition("/")[2].lower()
+    if "e5-" in family and "instruct" in family:
+        return E5_INSTRUCTION, ""
     if "e5-" in family:
         return "query: ", "passage: "
     if family.startswith("bge-") and "-en" in family:

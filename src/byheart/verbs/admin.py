@@ -17,6 +17,7 @@ from byheart.model import (
     Bench,
     Dedupe,
     EmbeddedShare,
+    Filter,
     Finding,
     Forgotten,
     Merged,
@@ -27,6 +28,7 @@ from byheart.model import checks as check
 from byheart.model.memories import FilterFields
 from byheart.system.forks import RefusedInChild
 from byheart.upkeep import doctor
+from byheart.upkeep.model_languages import check_languages
 from byheart.verbs import moving
 from byheart.verbs.engine import CHUNKS_PER_BATCH, Engine
 
@@ -82,11 +84,18 @@ class AdminVerbs(RefusedInChild):
             self._embed_refused_too if fix else None,
             self._engine.saver.refused,
             partial(self._examine_model, fix),
+            self._examine_languages,
         )
 
     def _embed_refused_too(self) -> int:
         self._engine.saver.ask_again()
         return self._engine.embed_pending()
+
+    def _examine_languages(self) -> Finding | None:
+        space = self._engine.settings.space
+        with self._storage.reading(space) as reader:
+            counted = reader.views.languages(Filter(space))
+        return check_languages(self._vectorizer.wanted_name(), counted)
 
     def _examine_model(self, fix: bool) -> Finding | None:
         # Imported here, because saving and searching do not need to download models.

@@ -84,3 +84,21 @@ def test_with_the_model_a_question_finds_an_answer_without_a_shared_word(
     answer = run("search", "what is the name of her pet?", "--json").json
     assert answer["results"][0]["chunk_content"] == "Anna has a dog called Biscuit."
     assert answer["degraded"] is None
+
+
+@pytest.mark.model
+def test_a_model_is_packed_and_installed_without_a_network(
+    run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.zip"
+    monkeypatch.setenv("BYHEART_CACHE_DIR", CACHE)
+    packed = run("model", "pack", str(path), "--json").json
+    refused = run("model", "pack", str(path))
+    assert (refused.code, "--overwrite" in refused.err) == (2, True)
+    monkeypatch.setenv("BYHEART_CACHE_DIR", str(tmp_path / "other"))
+    monkeypatch.setenv("BYHEART_OFFLINE", "true")
+    wrong = run("model", "install", str(path), "--sha256", "00")
+    assert (wrong.code, "has the SHA-256" in wrong.err) == (1, True)
+    installed = run("model", "install", str(path), "--sha256", packed["sha256"])
+    assert installed.out.startswith("✓  sentence-transformers/all-MiniLM-L6-v2  ready")
+    assert run("model", "status", "--verify").code == 0

@@ -135,7 +135,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     },
     "Byheart itself": {
         "config": Entry("config", "Show and change settings."),
-        "model": Entry("model", "Show and download the embedding model."),
+        "model": Entry("model", "Show, download, pack and install the embedding model."),
         "completion": Entry("completion", "Print or install completion for your shell."),
         "version": Entry("version", "Print the version of Byheart and of the parts that it uses."),
     },

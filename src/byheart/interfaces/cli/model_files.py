@@ -45,7 +45,7 @@ def get_missing_model(invocation: Invocation, settings: Settings) -> None:
 
 def look_for_model(settings: Settings, *, verify: bool = False) -> ModelStatus:
     """Return whether the model is in the cache."""
-    return model_status(_model(settings), settings.cache_dir, verify=verify)
+    return model_status(model_of(settings), settings.cache_dir, verify=verify)
 
 
 def fetch_model(settings: Settings, *, force: bool = False) -> ModelStatus:
@@ -57,7 +57,7 @@ def fetch_model(settings: Settings, *, force: bool = False) -> ModelStatus:
             bar.show(done, total, f"{size(done)} of {size(total)}, {rate}/s")
 
         return download_model(
-            _model(settings),
+            model_of(settings),
             settings.cache_dir,
             show,
             sources=ModelSources(settings.model_sources, offline=settings.offline),
@@ -65,7 +65,8 @@ def fetch_model(settings: Settings, *, force: bool = False) -> ModelStatus:
         )
 
 
-def _model(settings: Settings) -> str | None:
+def model_of(settings: Settings) -> str | None:
+    """Return the model that the settings name, or `None` for the default one."""
     if settings.model_path is not None:
         return str(settings.model_path)
     return settings.embedding_model or None

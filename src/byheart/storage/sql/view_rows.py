@@ -86,6 +86,15 @@ class SqlViewRows:
         )
         return [DayCount(int(day), kind, number) for day, kind, number in rows]
 
+    def languages(self, where: Filter) -> dict[str, int]:
+        """Count the memories in each language."""
+        clause, values = where_clause(where, now_micros())
+        rows: Any = self._connection.each(
+            f"SELECT m.language, count(*) FROM memories m WHERE {clause} GROUP BY m.language",
+            values,
+        )
+        return {tag: int(number) for tag, number in rows}
+
     def span(self, where: Filter) -> TimeSpan:
         """Give the moments of the first and the last memory."""
         clause, values = where_clause(where, now_micros())
