@@ -174,6 +174,7 @@ def test_two_processes_share_what_a_session_was_given(path: Path, open_store: Op
     one, two = open_store(path), open_store(path)
     one.save(KEY, kind="fact")
     one.context("s1", "where is the deploy key?")
+    one._storage.settle()  # no reply comes before a thread would have done it
     reply = two.log("s1", "assistant", KEY)
     assert reply.memory_id not in found_in(one, "deploy key vault")
 
@@ -183,6 +184,7 @@ def test_the_record_is_bounded_and_goes_with_its_session(path: Path, open_store:
     store.save_many({"content": f"Fact number {number} of many."} for number in range(300))
     for offset in range(0, 300, 50):
         store.search("fact number of many", limit=50, offset=offset, session_id="s1")
+    store._storage.settle()
     with store._storage.reading() as reader:
         assert 0 < len(reader.emitted("default", "s1")) <= 128
     store.save("Something of the session.", session_id="s1")
@@ -196,6 +198,7 @@ def test_what_was_given_last_is_remembered_longest(open_store: OpenStore) -> Non
     facts = [store.save(f"Fact number {number} of many.").memory_id for number in range(200)]
     for memory_id in facts:
         store.sessions.note_shown(memory_id, "s1")
+    store._storage.settle()
     with store._storage.reading() as reader:
         remembered = [each.text for each in reader.emitted("default", "s1")]
     assert "Fact number 199 of many." in remembered
@@ -207,6 +210,7 @@ def test_an_echo_is_not_noted_as_given_out_again(asked: MemoryStore) -> None:
     asked.context("s1")
     reply = asked.log("s1", "assistant", f"{KEY} {NEW}")
     asked.sessions.note_shown(reply.memory_id, "s2")
+    asked._storage.settle()
     with asked._storage.reading() as reader:
         assert [each.text.strip() for each in reader.emitted("default", "s2")] == [NEW]
 

@@ -10,6 +10,7 @@ from byheart.language.terms import (
     STOP_WORDS,
     is_one_word,
     query_terms,
+    spans_in_texts,
     spread,
     term_spans,
     terms,
@@ -123,6 +124,16 @@ def test_every_span_is_within_the_text_and_stems_to_a_wanted_term(
         stretches = _stretches(text[start:end])
         assert any(wanted.intersection([*terms(each), *tokens(each)]) for each in stretches)
     assert spans  # what is indexed can be shown
+
+
+@given(st.lists(texts, max_size=4), st.data())
+def test_spans_in_several_texts_are_those_of_each_text_alone(
+    several: list[str], data: st.DataObject
+) -> None:
+    known = sorted({term for text in several for term in terms(text)})
+    assume(known)
+    wanted = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=3))
+    assert spans_in_texts(several, wanted) == [term_spans(text, wanted) for text in several]
 
 
 def _stretches(text: str) -> Iterator[str]:

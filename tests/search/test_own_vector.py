@@ -52,6 +52,8 @@ def test_a_store_without_vectors_answers_by_keyword_and_says_so(store: MemorySto
         ({"vector": [float("nan")]}, "is no vector"),
         ({"vector": [10**400]}, "is no vector"),
         ({"vector": np.ones((2, 2))}, "is no vector"),
+        ({"vector": np.array(1.0)}, "is no vector"),
+        ({"vector": np.ones(20_000)}, "is no vector"),
         ({"vector": [1.0], "mode": "fts"}, "vector needs mode=hybrid or mode=vector"),
         ({"vector": [1.0], "query": "", "granularity": "coarse"}, "vector needs a query"),
     ],

@@ -39,8 +39,8 @@ LIMITS = {
     "an update of the title": Cost(3, 1, 28),
     "an update of the text": Cost(3, 1, 23),
     "a logged turn": Cost(4, 1, 19),
-    "the first search of a process": Cost(3, 1, 17),
-    "a search": Cost(2, 1, 7),
+    "the first search of a process": Cost(2, 0, 13),
+    "a search": Cost(1, 0, 4),
     "a recall": Cost(2, 1, 14),
     "a get": Cost(1, 0, 3),
 }
@@ -151,7 +151,9 @@ def test_the_first_search_asks_for_the_model_before_it_embeds(
     check("the first search of a process", cost)
 
 
-def test_a_search_reads_once_and_notes_what_it_gave(counter: Counter, used: MemoryStore) -> None:
+def test_a_search_reads_once_and_leaves_its_note_to_a_thread(
+    counter: Counter, used: MemoryStore
+) -> None:
     check("a search", counter.count(lambda: used.search("who likes tea")))
 
 

@@ -516,6 +516,7 @@ def test_what_was_given_last_is_known_again_after_the_clock_was_set_back(
         store.sessions.note_shown(each, "s")
     machine.set_clock()
     store.sessions.note_shown(ids[-1], "s")
+    store._storage.settle()
     with store._storage.reading() as reader:
         assert reader.emitted("default", "s")[0].text.startswith("Fact 139")
 

@@ -16,7 +16,9 @@ from typing import Any
 import apsw
 import pytest
 
+import byheart
 from byheart.errors import StoreUnreachable
+from byheart.memory.notes import emissions
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 
@@ -151,6 +153,7 @@ def test_closing_or_dropping_a_store_in_the_child_leaves_its_files_alone(
     stores = [open_store()]
     stores[0].save("said before the fork")
     stores[0].search("fork")
+    stores[0]._storage.settle()  # otherwise a thread of the parent writes to the log meanwhile
     log = path.with_name(path.name + "-wal")
     before = path.read_bytes(), log.read_bytes()
 
@@ -165,6 +168,31 @@ def test_closing_or_dropping_a_store_in_the_child_leaves_its_files_alone(
     assert fork_and(work)
     assert (path.read_bytes(), log.read_bytes()) == before
     assert stores[0].list().total == 1
+
+
+def test_a_fork_waits_until_notes_are_written_so_that_the_child_may_open_another_store(
+    store: MemoryStore, path: Path
+) -> None:
+    chunk = f"{store.save('given out').memory_id}#0"
+    done = threading.Event()
+
+    def write_notes() -> None:
+        while not done.is_set():
+            store._storage.note(emissions([chunk], store.space, "s"))
+            store._storage.settle()
+
+    thread = threading.Thread(target=write_notes)
+    thread.start()
+
+    def work() -> bool:
+        with byheart.open(path.with_name("another.db"), embedding_provider="hash") as other:
+            return other.list().total == 0
+
+    try:
+        assert all(fork_and(work) for _ in range(10))
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(
@@ -288,6 +316,7 @@ def _search(query: str) -> int:
 
 FORKED_BESIDE_THREADS = """
 import os, sys, threading, time
+import byheart
 import byheart
 from byheart.errors import StoreUnreachable
 

@@ -96,6 +96,7 @@ def test_numbers_out_of_range_are_refused(store: MemoryStore, given: dict[str, i
 
 def test_nothing_is_counted_remembered_or_noted(filled: MemoryStore, path: Path) -> None:
     filled.search("harbour", session_id="s1")
+    filled._storage.settle()
     before = filled.admin.stats()
     notes = "SELECT count(*), max(chunk_no), group_concat(session_id) FROM emitted"
     accesses = "SELECT sum(access_count) FROM memories"

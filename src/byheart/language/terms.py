@@ -12,6 +12,7 @@ letters, so spaces separate them from the words beside them. Raw queries do not 
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -38,15 +39,20 @@ _KINDS = "".join(
     for char in map(chr, range(128))
 )
 _CHANGES = ("aA", "AAa", "aa0", "AA0", "Aa0")
-# A run between ASCII spaces and signs that has non-ASCII characters. No word, no part of a word and
-# no run of unspaced script extends beyond it. In a group, so that `split` keeps it.
-_BEYOND_ASCII = re.compile(r"((?<![0-9A-Za-z])[0-9A-Za-z]*+(?:[^\x00-\x7f]++[0-9A-Za-z]*+)++)")
+# A run between ASCII spaces and signs that has non-ASCII characters, from the first of these on. No
+# word, no part of a word and no run of unspaced script extends beyond it. In a group, so that
+# `split` keeps it. A pattern that began with the ASCII letters in front would take four times as
+# long.
+_BEYOND_ASCII = re.compile(r"([^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*+)")
+_ASCII_WORD = string.digits + string.ascii_letters
 _WORD = re.compile(r"[^\W_]*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # The parts of a raw query that are not words to search for.
 _COLUMNS = re.compile(r"(?:\{[^{}]*+\}|(?<!\w)\w++)\s*+:")
 _OPERATORS = re.compile(r"\b(?:AND|OR|NOT|NEAR)\b")
 _LONGEST_COMPOUND = 100
+# No word, part of a word or run of unspaced script extends beyond it.
+_BREAK = "\n"
 
 _STOP_WORDS = """
 a about after again all also am an and any are as at be because been before being between both
@@ -203,7 +209,7 @@ def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
     sought = frozenset(wanted)
     found: set[tuple[int, int]] = set()
     if not text.isascii():
-        pieces = _BEYOND_ASCII.split(text)
+        pieces = _split_beyond_ascii(text)
         found.update(_spans_beyond_ascii(pieces, sought))
         pieces[1::2] = [" " * len(word) for word in pieces[1::2]]
         text = "".join(pieces)
@@ -215,6 +221,32 @@ def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
         else:
             merged.append((start, end))
     return merged
+
+
+def _split_beyond_ascii(text: str) -> list[str]:
+    """Split a text at its runs with non-ASCII characters, which are every second piece."""
+    pieces = _BEYOND_ASCII.split(text)
+    for at in range(1, len(pieces), 2):
+        before = pieces[at - 1]
+        if before[-1:].isalnum():
+            pieces[at - 1] = before.rstrip(_ASCII_WORD)
+            pieces[at] = before[len(pieces[at - 1]) :] + pieces[at]
+    return pieces
+
+
+def spans_in_texts(texts: Sequence[str], wanted: Iterable[str]) -> list[list[tuple[int, int]]]:
+    """Find the wanted terms in each text, as `term_spans` does, in one pass through all texts."""
+    spans = iter(term_spans(_BREAK.join(texts), wanted))
+    found: list[list[tuple[int, int]]] = []
+    begin, span = 0, next(spans, None)
+    for text in texts:
+        end, own = begin + len(text), []
+        while span is not None and span[1] <= end:
+            own.append((span[0] - begin, span[1] - begin))
+            span = next(spans, None)
+        found.append(own)
+        begin = end + len(_BREAK)
+    return found
 
 
 def _ascii_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:

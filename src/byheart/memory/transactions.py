@@ -287,6 +287,7 @@ def restore_session(storage: Storage, session_id: str, space: str, who: str) -> 
 @one_transaction
 def forget_emissions(storage: Storage, session_id: str, space: str) -> None:
     """Forget which passages a session was given, and the receipts of its contexts."""
+    storage.settle()  # otherwise a waiting note would be written after this
     with storage.writing(space) as writer:
         writer.forget_emissions(space, session_id)
         writer.receipts.forget_session(space, session_id)

@@ -323,8 +323,8 @@ def check_vector(name: str, value: object) -> tuple[float, ...] | None:
     if value is None:
         return None
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
-        found = tuple(islice(value, MOST_DIMENSIONS + 1))
-        if len(found) <= MOST_DIMENSIONS and all(map(_is_number, found)):
+        found = _first_numbers(value)
+        if len(found) <= MOST_DIMENSIONS and _are_numbers(found):
             with contextlib.suppress(OverflowError):  # an integer may be larger than any float
                 numbers = tuple(map(float, found))
                 length = math.hypot(*numbers)
@@ -334,6 +334,22 @@ def check_vector(name: str, value: object) -> tuple[float, ...] | None:
         f"{name} {show(value)} is no vector",
         f"give a list of up to {MOST_DIMENSIONS:,} numbers that are not all 0",
     )
+
+
+def _first_numbers(value: Iterable[Any]) -> tuple[Any, ...]:
+    """Read as many numbers as a vector may have, and one more; none of a table or a scalar."""
+    shape, to_list = getattr(value, "shape", None), getattr(value, "tolist", None)
+    if isinstance(shape, tuple) and callable(to_list):
+        if len(shape) != 1:
+            return ()
+        if shape[0] <= MOST_DIMENSIONS:
+            value = to_list()  # an array gives all at once in half the time
+    return tuple(islice(value, MOST_DIMENSIONS + 1))
+
+
+def _are_numbers(values: tuple[Any, ...]) -> bool:
+    # Numbers of other types than these two are rare, and take much longer to recognize.
+    return {float, int}.issuperset(map(type, values)) or all(map(_is_number, values))
 
 
 def _is_number(value: object) -> bool:

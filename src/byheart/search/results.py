@@ -31,7 +31,7 @@ from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.side_files import read_paths
-from byheart.search.snippets import make_snippet
+from byheart.search.snippets import Snippet, make_snippet, make_snippets
 from byheart.search.verdict import judge
 
 AUTO_MERGE_RATIO = 0.6
@@ -94,6 +94,7 @@ class _Answer:
         page = list(islice(self._ranking, request.offset, request.offset + request.limit + 1))
         shown = page[: request.limit]
         chunks = self._reader.chunks([each.chunk_no for each in shown])
+        snippets = self._snippets(chunks)
         hits = [
             ChunkHit(
                 **_fields_of(found.memory),
@@ -107,11 +108,12 @@ class _Answer:
                 end_line=found.chunk.end_line,
                 similarity=fused.cosine,
                 score=fused.score,
-                **self._snippet(found),
+                snippet=snippet.text,
+                snippet_marks=snippet.marks,
                 explanation=self._explain(fused),
                 **describe_file(found.file),
             )
-            for fused, found in zip(shown, chunks, strict=True)
+            for fused, found, snippet in zip(shown, chunks, snippets, strict=True)
         ]
         return list(hits), len(page) > request.limit
 
@@ -127,7 +129,7 @@ class _Answer:
         sections = map(section_of, headings)
         return [(each.memory_no, section) for each, section in zip(ranked, sections, strict=True)]
 
-    def _section(self, group: Group, found: FoundChunk) -> Hit:
+    def _section(self, group: Group, found: FoundChunk, snippet: Snippet) -> Hit:
         best = group[0]
         section = found.chunk.section
         chunks = self._reader.chunks_of(
@@ -154,7 +156,8 @@ class _Answer:
             auto_merged=ratio >= AUTO_MERGE_RATIO,
             similarity=_mean(_cosines(group)),
             score=best.score,
-            **self._snippet(found),
+            snippet=snippet.text,
+            snippet_marks=snippet.marks,
             explanation=self._explain(best),
             **describe_file(found.file),
         )
@@ -166,7 +169,7 @@ class _Answer:
         self._reader.prefetch(*(partial(self._memory, *each) for each in best))
         return [self._memory(*each) for each in best], more
 
-    def _memory(self, group: Group, found: FoundChunk) -> Hit:
+    def _memory(self, group: Group, found: FoundChunk, snippet: Snippet) -> Hit:
         best = group[0]
         memory = self._reader.memory(found.memory.text_id, self._request.where.space)
         if memory is None:  # impossible in an undamaged store, since one snapshot has both
@@ -181,15 +184,16 @@ class _Answer:
             total_chunks=memory.chunks,
             similarity=max(_cosines(group), default=None),
             score=best.score,
-            **self._snippet(found),
+            snippet=snippet.text,
+            snippet_marks=snippet.marks,
             explanation=self._explain(best),
             **describe_file(found.file),
         )
 
-    def _with_best(self, groups: Sequence[Group]) -> Iterator[tuple[Group, FoundChunk]]:
-        """Fetch the best chunk of each group, all in one read."""
+    def _with_best(self, groups: Sequence[Group]) -> Iterator[tuple[Group, FoundChunk, Snippet]]:
+        """Fetch the best chunk of each group, all in one read, and make its snippet."""
         best = self._reader.chunks([group[0].chunk_no for group in groups])
-        return zip(groups, best, strict=True)
+        return zip(groups, best, self._snippets(best), strict=True)
 
     def _groups(
         self, keys_of: Callable[[Sequence[Fused]], Sequence[Hashable]], chunks_per_group: int
@@ -213,15 +217,16 @@ class _Answer:
             counting = False
         return list(groups.values())[self._request.offset : end], len(groups) > end
 
-    def _snippet(self, found: FoundChunk) -> dict[str, Any]:
-        def find_nearest() -> float:
-            if self._vector is None:
-                return 0.0
-            return self._reader.index.best_window(self._vector, found.chunk_no)
+    def _snippets(self, chunks: Sequence[FoundChunk]) -> list[Snippet]:
+        vector = self._vector
 
-        length = self._request.snippet_chars
-        made = make_snippet(found.chunk.content, self._sought, length, find_nearest)
-        return {"snippet": made.text, "snippet_marks": made.marks}
+        def find_nearest(at: int) -> float:
+            if vector is None:
+                return 0.0
+            return self._reader.index.best_window(vector, chunks[at].chunk_no)
+
+        texts = [found.chunk.content for found in chunks]
+        return make_snippets(texts, self._sought, self._request.snippet_chars, find_nearest)
 
     @cached_property
     def _sought(self) -> frozenset[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from byheart.language.terms import term_spans
+from byheart.language.terms import spans_in_texts
 
 _ELLIPSIS = "…"
 # Matches with only these between them are parts of one word, as in `SECRET_KEY`.
@@ -29,11 +30,31 @@ def make_snippet(
     length: int,
     find_nearest: Callable[[], float] = lambda: 0.0,
 ) -> Snippet:
-    """Cut out the stretch with the most matches, and say where they are.
+    """Make the snippet of a single text, as `make_snippets` does."""
+    return make_snippets([text], terms, length, lambda _: find_nearest())[0]
 
-    If no word matched, `find_nearest` returns the position to show: 0 is the start, 1 the end.
+
+def make_snippets(
+    texts: Sequence[str],
+    terms: Iterable[str],
+    length: int,
+    find_nearest: Callable[[int], float] = lambda _: 0.0,
+) -> list[Snippet]:
+    """Cut the stretch with the most matches out of each text, and say where they are.
+
+    If no word of a text matched, `find_nearest` takes the place of the text in the list and returns
+    the position to show: 0 is the start of the text, 1 its end.
     """
-    spans = term_spans(text, terms)
+    found = spans_in_texts(texts, terms)
+    return [
+        _make(text, spans, length, partial(find_nearest, at))
+        for at, (text, spans) in enumerate(zip(texts, found, strict=True))
+    ]
+
+
+def _make(
+    text: str, spans: Sequence[Span], length: int, find_nearest: Callable[[], float]
+) -> Snippet:
     if spans or len(text) <= length:
         start, end = _window(text, spans, length)
     else:

@@ -41,9 +41,9 @@ def write(connection: Connection, notes: Sequence[Emission]) -> None:
         )
         for place in {(key.space, key.session_id) for key in waiting}
     }
-    # Date new notes after the earlier ones of their session, even if the clock was set back.
-    dated = [(*key, max(at, held[key.space, key.session_id][1] + 1)) for key, at in waiting.items()]
-    # Usually one statement, because a search waits for it.
+    latest = {place: last + 1 for place, (_, last) in held.items()}
+    dated = [(*key, _date(at, (key.space, key.session_id), latest)) for key, at in waiting.items()]
+    # Usually one statement.
     for at in range(0, len(dated), _MOST_AT_A_TIME):
         _insert(connection, dated[at : at + _MOST_AT_A_TIME])
     for place, (before, _) in held.items():
@@ -61,6 +61,12 @@ def write(connection: Connection, notes: Sequence[Emission]) -> None:
                 "ORDER BY at DESC, chunk_no LIMIT ?3)",
                 (*place, MOST_REMEMBERED, MOST_REMEMBERED + _SLACK),
             )
+
+
+def _date(at: int, place: tuple[str, str], latest: dict[tuple[str, str], int]) -> int:
+    """Date a note after the earlier ones of its session, even if the clock was set back."""
+    latest[place] = at if at >= latest[place] else latest[place] + 1
+    return latest[place]
 
 
 def _insert(connection: Connection, dated: Sequence[tuple[object, ...]]) -> None:

@@ -1,13 +1,17 @@
 """Write notes: minor records for which no caller should wait.
 
-A note is committed without waiting for the disk. While another process writes, the note stays in
-memory until the next one is written. To a database over a network, a thread writes the notes of a
-moment together, so that the caller waits for no round trip; `settle` waits for them.
+A thread writes the notes of a moment together, so that no answer waits for a transaction or a
+round trip; `settle` waits for them. A note is committed without waiting for the disk. While others
+write, it stays in memory: the thread tries again a few times, and the next note takes it along.
+Counts that users see in every process are written at once where that takes no round trip.
+
+A fork waits until no thread writes notes: SQLite's own locks would be held in the child for ever.
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import time
 import weakref
@@ -21,8 +25,10 @@ from byheart.storage.sql.connection import Connection, Database
 # The longest time that closing the store waits for other writers. It is the last chance to write
 # the notes, but a user who only searched waits this long for the shell prompt.
 _LAST_WAIT_MS = 500
-# The notes of so many seconds go over a network together.
-_GATHERED_SECONDS = 0.1
+# The notes of so many seconds are written together; the later pauses follow if others are writing.
+_PAUSES_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6)
+# The longest time that a fork waits for each store whose notes are being written.
+_LONGEST_FORK_WAIT_SECONDS = 1.0
 
 
 _Kept = dict[tuple[object, ...], tuple[Note, int]]
@@ -40,21 +46,22 @@ class Notes:
         self._waiting: _Kept = {}
         self._being_written: _Kept = {}
         self._is_gathering = False
-        if database.is_remote:
-            _open_notes.add(self)
+        _open_notes.add(self)
 
     def add(self, notes: Iterable[Note]) -> None:
         """Add notes; write all waiting ones now or soon, unless another process is writing."""
         if not self._database.writable:
             return
+        added = [(note, 1) for note in notes]
         with self._lock:
-            _merge(self._waiting, ((note, 1) for note in notes))
-            must_start = self._database.is_remote and bool(self._waiting) and not self._is_gathering
+            _merge(self._waiting, added)
+        if not self._database.is_remote and _has_counts(added):
+            self.settle()
+        with self._lock:
+            must_start = bool(self._waiting) and not self._is_gathering
             self._is_gathering |= must_start
         if must_start:
             self._start_thread()
-        elif not self._database.is_remote:
-            self.settle()
 
     def _start_thread(self) -> None:
         try:
@@ -63,9 +70,14 @@ class Notes:
             self._is_gathering = False
 
     def _write_later(self) -> None:
-        time.sleep(_GATHERED_SECONDS)
+        for pause in _PAUSES_SECONDS:
+            time.sleep(pause)
+            self.settle()
+            with self._lock:
+                self._is_gathering = bool(self._waiting)
+                if not self._waiting:
+                    return
         self._is_gathering = False
-        self.settle()
 
     def settle_counts(self) -> None:
         """Write the waiting notes if users could miss some of them in what they read next.
@@ -73,7 +85,7 @@ class Notes:
         Users see accesses and uses of API keys. The others are read by few, which settle first.
         """
         notes = (*tuple(self._waiting.values()), *tuple(self._being_written.values()))
-        if any(isinstance(note, MemoryAccess | KeyUse) for note, _ in notes):
+        if _has_counts(notes):
             self.settle()
 
     def settle(self) -> None:
@@ -100,15 +112,20 @@ class Notes:
             except StoreError:
                 failed += own  # busy, or the disk is full: write these notes with the next one
         with self._lock:
-            _merge(self._waiting, failed)
+            added, self._waiting = self._waiting, {}
+            _merge(self._waiting, (*failed, *added.values()))
             self._being_written = {}
 
 
+def _has_counts(notes: Iterable[tuple[Note, int]]) -> bool:
+    return any(isinstance(note, MemoryAccess | KeyUse) for note, _ in notes)
+
+
 def _merge(kept: _Kept, notes: Iterable[tuple[Note, int]]) -> None:
-    """Add notes, each with its number, to those that are kept."""
+    """Add notes, each with its number, to those that are kept; the latest added is the last."""
     for note, times in notes:
         key = (type(note), *note[:-1])  # the last field is the time
-        held, before = kept.get(key, (note, 0))
+        held, before = kept.pop(key, (note, 0))
         kept[key] = (held if held.at > note.at else note), before + times
 
 
@@ -134,6 +151,7 @@ def _write(connection: Connection, notes: list[tuple[Note, int]]) -> None:
 
 
 _open_notes: weakref.WeakSet[Notes] = weakref.WeakSet()
+_held_in_fork: list[threading.Lock] = []
 
 
 @atexit.register
@@ -141,3 +159,22 @@ def _write_last() -> None:
     """Write the notes of stores that nobody closed."""
     for notes in list(_open_notes):
         notes.flush()
+
+
+def _hold_writing() -> None:
+    _held_in_fork.extend(
+        notes._writing
+        for notes in list(_open_notes)
+        if notes._writing.acquire(timeout=_LONGEST_FORK_WAIT_SECONDS)
+    )
+
+
+def _release_writing() -> None:
+    while _held_in_fork:
+        _held_in_fork.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_hold_writing, after_in_parent=_release_writing, after_in_child=_release_writing
+    )
