@@ -184,6 +184,24 @@ def test_vectors_of_a_wrong_length_are_made_again(saved: Path, open_store: OpenS
     assert store.search("memory 3", mode="vector", limit=50).total_results == 30
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE memory_counts SET memories = memories + 7",
+        "DELETE FROM memory_counts",
+        "INSERT INTO memory_counts VALUES ('elsewhere', 0, 'fact', 1)",
+    ],
+)
+def test_wrong_counts_of_memories_are_made_again(
+    saved: Path, open_store: OpenStore, statement: str
+) -> None:
+    damage(saved, statement)
+    store = open_store()
+    is_found_and_fixed(store, "memory counts")
+    assert store.list(limit=1).total == 30
+    assert store.list(limit=1, space="elsewhere").total == 0
+
+
 def test_entities_that_nothing_names_are_removed(saved: Path, open_store: OpenStore) -> None:
     damage(saved, "INSERT INTO entities (space, key, name) VALUES ('default', 'x', 'X')")
     store = open_store()

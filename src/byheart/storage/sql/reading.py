@@ -34,7 +34,7 @@ from byheart.model import (
 from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sql import emissions, entities, listings, sessions
+from byheart.storage.sql import emissions, entities, listings, memory_counts, sessions
 from byheart.storage.sql.archive_rows import SPACE_OF
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.dump import SqlDump
@@ -200,8 +200,7 @@ class SqlReader(SharedRows):
 
     def count(self, listing: Listing) -> int:
         """Count the memories of a listing, whatever its limit."""
-        source, values = listings.source(listing, self._now)
-        return int(self._connection.get(f"SELECT count(*) {source}", values))
+        return memory_counts.count(self._connection, listing, self._now)
 
     def states(self, text_ids: Sequence[str], space: str) -> dict[str, TextState]:
         """Give the states of texts, forgotten or not; leave out unknown ids."""

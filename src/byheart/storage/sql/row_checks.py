@@ -11,7 +11,7 @@ import numpy as np
 from byheart.errors import Do, Hint, join_hints
 from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
-from byheart.storage.sql import checksums, repairs
+from byheart.storage.sql import checksums, memory_counts, repairs
 from byheart.storage.sql.check_results import FIX, Checked, Mend, Transact, passed
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.model_rows import NAME_IN_USE
@@ -60,6 +60,12 @@ RELATIONS = (
         repairs.begin_history,
         "SELECT memory_no FROM memories WHERE version_of IS NULL "
         "EXCEPT SELECT memory_no FROM history",
+    ),
+    MustBeEmpty(
+        "memory counts",
+        "{} counts of memories are wrong: lists show wrong totals",
+        memory_counts.count_again,
+        memory_counts.WRONG_COUNTS,
     ),
 )
 # The checks whose failure means that searches miss memories.
