@@ -1,7 +1,6 @@
 """Find sentences in `src` and in the documents that a machine can tell are not plain English.
 
-    python -m tests.docs.plain_words          list every such sentence, with its file and line
-    python -m tests.docs.plain_words --lower  lower the allowance of each folder to its count
+    python -m tests.docs.plain_words    list every such sentence, with its file and line
 
 Two rules are checked. The first line of the docstring of a module or of a public function begins
 with a verb in the imperative. No sentence of a docstring, a comment or a document begins with
@@ -13,11 +12,9 @@ from __future__ import annotations
 
 import ast
 import io
-import json
 import re
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -26,8 +23,6 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "byheart"
 # CHANGELOG.md is not among them: its entries are as they were released.
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
-# The number of sentences in each folder that still have to be rewritten.
-ALLOWANCE = Path(__file__).with_name("plain_words_allowance.json")
 
 _ODD_BEGINNING = re.compile(r"(?:What|Whoever|Those that|One that|Of|Nor)\b")
 # A sentence ends at a full stop, an exclamation mark or a question mark before a capital letter.
@@ -170,34 +165,12 @@ def find_all_in_documents() -> list[Odd]:
     ]
 
 
-def count_by_folder(found: list[Odd]) -> Counter[str]:
-    """Count sentences by the first folder below `src/byheart`; files at the top are under "."."""
-    return Counter(each.path.split("/")[0] if "/" in each.path else "." for each in found)
-
-
-def read_allowance() -> dict[str, int]:
-    """Read how many sentences each folder may still have."""
-    allowed: dict[str, int] = json.loads(ALLOWANCE.read_text(encoding="utf-8"))
-    return allowed
-
-
-def lower(allowed: dict[str, int], counts: Counter[str]) -> dict[str, int]:
-    """Lower each allowance to the present count; never raise one."""
-    lowered = {folder: min(most, counts[folder]) for folder, most in sorted(allowed.items())}
-    return {folder: most for folder, most in lowered.items() if most}
-
-
 def main() -> None:
-    """List the sentences, or lower the allowance."""
-    found = find_all()
-    if "--lower" in sys.argv[1:]:
-        lowered = lower(read_allowance(), count_by_folder(found))
-        ALLOWANCE.write_text(json.dumps(lowered, indent=2) + "\n", encoding="utf-8")
-    else:
-        for each in found:
-            sys.stdout.write(f"src/byheart/{each.path}:{each.line}: {each.sentence}\n")
-        for each in find_all_in_documents():
-            sys.stdout.write(f"{each.path}:{each.line}: {each.sentence}\n")
+    """List the sentences."""
+    for each in find_all():
+        sys.stdout.write(f"src/byheart/{each.path}:{each.line}: {each.sentence}\n")
+    for each in find_all_in_documents():
+        sys.stdout.write(f"{each.path}:{each.line}: {each.sentence}\n")
 
 
 if __name__ == "__main__":
