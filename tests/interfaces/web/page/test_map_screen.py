@@ -6,6 +6,9 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.interfaces.web.page.conftest import Site
+from tests.interfaces.web.page.past import SPACE
+
 
 def open_map(page: Page, query: str = "") -> None:
     page.goto(f"/ui/map{query}")
@@ -107,3 +110,30 @@ def test_filters_narrow_the_map(past: Page) -> None:
     expect(past.locator(".lead")).to_contain_text("30 memories")
     past.goto("/ui/map?kind=report")
     expect(past.locator(".empty h2")).to_have_text("No map yet")
+
+
+def test_the_way_back_to_the_map_does_not_draw_it_again_unless_something_changed(
+    past: Page, site: Site, own_session: str
+) -> None:
+    asked: list[str] = []
+    past.on(
+        "request", lambda request: asked.append(request.url) if "/map?" in request.url else None
+    )
+
+    def go(name: str, shown: str) -> None:
+        past.get_by_role("navigation", name="Screens").get_by_role("link", name=name).click()
+        past.wait_for_selector(shown)
+
+    past.goto("/ui/sessions")
+    past.wait_for_selector(".live-on")
+    for _ in range(2):
+        go("Map", ".map canvas[data-paint-ms]")
+        go("Sessions", ".session")
+    assert len(asked) == 1
+    with site.open_store() as store:
+        store.log(own_session, "user", "Where is the map?", space=SPACE)
+    past.get_by_role("button", name="1 new").wait_for()
+    go("Map", ".map canvas[data-paint-ms]")
+    assert len(asked) == 2
+    with past.expect_request(lambda request: "/map?" in request.url):
+        past.get_by_role("button", name="Draw again").click()

@@ -1,6 +1,7 @@
 // The map of a space: points that are near are alike in meaning; a lasso selects them into a list.
 import { get, usePages, useRequest } from "../core/api.js";
 import { loadBriefs } from "../core/briefs.js";
+import { live, onChanges } from "../core/events.js";
 import { COMMON_FILTERS, readFilters } from "../core/filters.js";
 import { count, counted, nameOf, visible } from "../core/format.js";
 import { html, useCell, useEffect, useMemo, useRef, useState } from "../core/lib.js";
@@ -183,13 +184,30 @@ function Map2D({ data, filters }) {
       rows=${regions.map((each) => [visible(each.terms.join(", ")) || "no telling terms", each.memories, html`<a href=${addressOf("map", [], { ...filters, region: each.region })}>Show<span class="unseen"> ${each.terms.join(", ")}</span></a>`])} />`;
 }
 
+/** The last map, as long as nothing has changed: the way back from a memory does not wait again.
+ * @type {{key: string, data: any} | null} */
+let drawn = null;
+let changes = 0;
+onChanges(() => { drawn = null; changes += 1; });
+
+/** @param {Record<string, any>} filters @param {AbortSignal} signal */
+async function loadMap(filters, signal) {
+  const key = JSON.stringify(filters);
+  if (drawn?.key === key && live.get()) return drawn.data;
+  const before = changes;
+  const data = await get("/map", { ...filters, limit: MOST_POINTS }, signal);
+  if (changes === before && live.get()) drawn = { key, data };
+  return data;
+}
+
 export default function MapScreen() {
   const { query } = useCell(place);
   const filters = readFilters(query, COMMON_FILTERS);
-  const { data, error, reload } = useRequest((signal) => get("/map", { ...filters, limit: MOST_POINTS }, signal), [JSON.stringify(filters)]);
+  const { data, error, reload } = useRequest((signal) => loadMap(filters, signal), [JSON.stringify(filters)]);
+  const drawAgain = () => { drawn = null; reload(); };
   const lead = data && `${counted(data.memory_ids.length, "memory", "memories")}${data.total > data.memory_ids.length ? ` of ${count(data.total)}` : ""}. The picture is a hint: near points are often alike in meaning, far ones are not always different.`;
   return html`
-    <${Screen} title="Map" lead=${lead} wide actions=${html`<button class="button" onClick=${reload}>Draw again</button>`}>
+    <${Screen} title="Map" lead=${lead} wide actions=${html`<button class="button" onClick=${drawAgain}>Draw again</button>`}>
       <div class="screen-filters"><${FilterChips} names=${COMMON_FILTERS} /></div>
       ${error && html`<${ErrorNote} error=${error} retry=${reload} />`}
       ${!data && !error && html`<${Loading} label="Drawing the map" />`}
