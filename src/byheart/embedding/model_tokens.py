@@ -15,9 +15,10 @@ from byheart.errors import Do, Hint, ModelFilesError
 
 # Texts are tokenised in pieces of about this many characters, which limits memory and is faster.
 PIECE_CHARACTERS = 1 << 13
-REMEMBERED_PIECES = 64
+# A batch of texts is split first and cut into windows then, so that both count the same texts.
+REMEMBERED_PIECES = 512
 # Most words of a text occurred before. Cached words are counted ten times as fast.
-REMEMBERED_WORDS = 20_000
+REMEMBERED_WORDS = 50_000
 # A word, or a single punctuation mark. Only ASCII space and punctuation split here, because the
 # tokenizer has its own rules for other white space, other marks and invalid characters.
 WORD = r"[^ \t\r\n!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]"
@@ -64,7 +65,8 @@ class ModelTokens:
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the character offset of each token; tokens of one character share its offset."""
-        # An array takes four bytes per token, a list forty; a text may have ten million tokens.
+        if len(text) <= PIECE_CHARACTERS:
+            return self._piece_starts(text)
         starts = array("I")
         begin = 0
         while begin < len(text):
@@ -84,7 +86,8 @@ class ModelTokens:
             return self._read(text)
         spans = [(match[0], match.start()) for match in self._word.finditer(text)]
         known = self._known_words([word for word, _ in spans])
-        return [start + within for word, start in spans for within in known[word]]
+        # An array takes four bytes per token, a list forty; a text may have ten million tokens.
+        return array("I", [start + within for word, start in spans for within in known[word]])
 
     def _known_words(self, words: Sequence[str]) -> dict[str, Sequence[int]]:
         """Return where the tokens of each word begin; tokenize only words that are not cached."""

@@ -173,6 +173,9 @@ def _read_mention(text: str) -> tuple[_TokenKind, str]:
 
 def _read_word(word: str) -> tuple[_TokenKind, str]:
     """Classify a word by its spelling; return it without its possessive or plural ending."""
+    if word.isalpha():
+        # Most words are letters only, and need none of the patterns below.
+        return _read_letters(word) if 1 < len(word) <= MAX_NAME_CHARS else ("plain", word)
     word = _POSSESSIVE.sub("", word)
     if not 1 < len(word) <= MAX_NAME_CHARS or _CONTRACTION.search(word):
         return "plain", word
@@ -186,6 +189,12 @@ def _read_word(word: str) -> tuple[_TokenKind, str]:
         return _read_lower(word), word
     if "-" in word and _is_hyphenated_english(word):
         return "plain", word
+    return _read_letters(word)
+
+
+def _read_letters(word: str) -> tuple[_TokenKind, str]:
+    if word.islower():
+        return _read_lower(word), word
     if word[-1] == "s" and len(word) > 2 and word[:-1].isupper() and word[-2].isalpha():
         word = word[:-1]
     if word[0].isupper():

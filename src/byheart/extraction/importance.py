@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import islice
 
 from byheart.extraction.vocabulary import STOP_WORDS, UNSPACED
 
@@ -79,7 +80,8 @@ def _complexity(text: str) -> float:
     return (
         _grade(len(text.strip()), {100: 0.3, 50: 0.2, 20: 0.1})
         + _grade(len(words), {20: 0.2, 10: 0.1})
-        + _grade(sum(map(_is_term, words)), {5: 0.3, 2: 0.2, 0: 0.1})
+        # More terms than six count for no more.
+        + _grade(len(list(islice(filter(_is_term, words), 6))), {5: 0.3, 2: 0.2, 0: 0.1})
         + (0.2 if _NUMBER.search(text) else 0.0)
     )
 
