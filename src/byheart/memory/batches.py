@@ -6,6 +6,7 @@ Each batch is saved before the next is read, so that an interrupted run loses on
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,9 +21,12 @@ from byheart.model import checks as check
 from byheart.settings import Settings
 from byheart.upkeep.usage_stats import Observer
 
-# The limits of a batch, which is chunked, embedded and committed together: large enough for full
-# batches of the embedder, small enough that an interrupted import loses only seconds of work.
+# The limits of a first batch, which is chunked, embedded and committed together: large enough for
+# full batches of the embedder.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 200_000
+# Batches grow while they take less than half a second, as with vectors that are ready, up to this
+# many times: fewer commits, and an interrupted import still loses only seconds of work.
+_QUICK_SECONDS, _LONG_SECONDS, _MOST_TIMES = 0.5, 2.0, 16
 # A long import updates the search index after this many new chunks.
 _REFRESH_EVERY_CHUNKS = 20_000
 
@@ -63,6 +67,25 @@ class Progress:
         )
 
 
+class _Limits:
+    """Limit batches by the time that the last ones took."""
+
+    def __init__(self, *, grow: bool) -> None:
+        self._times = 1
+        self._most = _MOST_TIMES if grow else 1
+
+    def are_reached(self, memories: int, chars: int) -> bool:
+        """Say whether a batch is large enough."""
+        return memories >= _BATCH_MEMORIES * self._times or chars >= _BATCH_CHARS * self._times
+
+    def follow(self, seconds: float) -> None:
+        """Let the next batch be larger after a quick one, and smaller after a long one."""
+        if seconds < _QUICK_SECONDS:
+            self._times = min(2 * self._times, self._most)
+        elif seconds > _LONG_SECONDS:
+            self._times = max(self._times // 2, 1)
+
+
 class Batcher:
     """Save many texts in batches, with any function that checks and any that saves them."""
 
@@ -79,11 +102,12 @@ class Batcher:
     ) -> Iterable[list[SaveRequest]]:
         """Check items and group them into batches; with `check_first`, check all items first."""
         check.check_bool("check_first", check_first)
-        batches = self._checked(items, check_item)
-        return list(batches) if check_first else batches
+        if check_first:  # before any batch is saved, so nothing shows how long one takes
+            return list(self._checked(items, check_item, _Limits(grow=False)))
+        return self._checked(items, check_item, _Limits(grow=True))
 
     def _checked(
-        self, items: Iterable[Mapping[str, Any]], check_item: CheckItem
+        self, items: Iterable[Mapping[str, Any]], check_item: CheckItem, limits: _Limits
     ) -> Iterator[list[SaveRequest]]:
         batch: list[SaveRequest] = []
         chars = 0
@@ -95,8 +119,11 @@ class Batcher:
                 error.message = Hint(f"item {number}: ", error.message)
                 raise
             chars += len(batch[-1].content)
-            if len(batch) >= _BATCH_MEMORIES or chars >= _BATCH_CHARS:
+            if limits.are_reached(len(batch), chars):
+                # The caller saves the batch before it asks for the next one.
+                started = time.perf_counter()
                 yield batch
+                limits.follow(time.perf_counter() - started)
                 batch, chars = [], 0
         yield batch
 
