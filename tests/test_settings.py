@@ -80,6 +80,10 @@ LAYERS: dict[str, tuple[tuple[str, str, object], tuple[object, object, object]]]
     "db_path": (('"/a"', "postgresql://h/b", "/c"), ("/a", "postgresql://h/b", "/c")),
     "openai_api_key": (('"a"', "b", "c"), ("a", "b", "c")),
     "voyage_api_key": (('"a"', "b", "c"), ("a", "b", "c")),
+    "recall_max_tokens": (("2", "3", "5"), (2, 3, 5)),
+    "context_max_tokens": (("2", "3", "5"), (2, 3, 5)),
+    "context_recent": (("2", "3", "5"), (2, 3, 5)),
+    "context_top_k": (("2", "3", "5"), (2, 3, 5)),
     "embedding_requests": (("2", "3", "5"), (2, 3, 5)),
 }
 

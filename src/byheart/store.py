@@ -72,6 +72,7 @@ class MemoryStore(RefusedInChild):
     ) -> None:
         self._engine = engine = Engine(storage, embedder, settings, reopen)
         self._storage = storage
+        self.settings = settings
         self.space = settings.space
         self.sessions = SessionVerbs(engine)
         self.workspaces = WorkspaceVerbs(engine)
@@ -181,7 +182,7 @@ class MemoryStore(RefusedInChild):
     def recall(
         self,
         query: str,
-        max_tokens: int = 1000,
+        max_tokens: int | None = None,
         limit: int = 20,
         offset: int = 0,
         mode: str = "hybrid",
@@ -194,6 +195,7 @@ class MemoryStore(RefusedInChild):
 
         They are weighed by relevance, importance, recency and frequency; the filters are those of
         `search`. Memories returned in full count as accessed, unless `as_of` is given.
+        A setting has the budget if none is given.
         """
         return asking.recall(self._engine, locals(), filters)
 
@@ -201,9 +203,9 @@ class MemoryStore(RefusedInChild):
         self,
         session_id: str,
         query: Text = None,
-        max_tokens: int = 2000,
-        recent: int = 10,
-        top_k: int = 8,
+        max_tokens: int | None = None,
+        recent: int | None = None,
+        top_k: int | None = None,
         include_global: bool = True,
         include_task: Text = None,
         mode: str = "hybrid",
@@ -216,7 +218,7 @@ class MemoryStore(RefusedInChild):
         answer the query (by default the last user message); then the recent messages. The filters
         apply to the retrieved memories; with `include_task`, memories of other sessions with that
         task code are retrieved too. A `preview` leaves no trace: nothing counts as given, and no
-        receipt is stored.
+        receipt is stored. Settings have the budget, `recent` and `top_k` that are not given.
         """
         return asking.context(self._engine, locals(), filters)
 

@@ -112,6 +112,18 @@ class Settings:
     recall_importance_weight: float = weight(0.3, "The weight of importance in a recall.")
     recall_recency_weight: float = weight(0.2, "The weight of recency in a recall.")
     recall_frequency_weight: float = weight(0.1, "The weight of the frequency of use in a recall.")
+    recall_max_tokens: int = number(
+        1000, "The token budget of a recall that names none.", 1, 1_000_000
+    )
+    context_max_tokens: int = number(
+        2000, "The token budget of a context that names none.", 1, 1_000_000
+    )
+    context_recent: int = number(
+        10, "The number of recent turns in a context that names none.", 0, 1000
+    )
+    context_top_k: int = number(
+        8, "The number of passages retrieved for a context that names none.", 0, 100
+    )
     time_weight: float = seconds(
         1.0,
         "How much more memories of a time count that the question names: 1 means up to twice as "

@@ -130,6 +130,7 @@ def _state(reader: Reader, where: Filter) -> IndexState:
 
 def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
     """Return the memories that matter most for a query."""
+    given = _with_settings(given, {"max_tokens": engine.settings.recall_max_tokens})
     started = time.perf_counter()
     mode = given["mode"]
     question = SearchRequest(
@@ -175,6 +176,13 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
 
 def context(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
     """Put together the context that a session asks for."""
+    settings = engine.settings
+    usual = {
+        "max_tokens": settings.context_max_tokens,
+        "recent": settings.context_recent,
+        "top_k": settings.context_top_k,
+    }
+    given = _with_settings(given, usual)
     started = time.perf_counter()
     where = _of_session(engine, given, filters, include_global=given["include_global"])
     query = given["query"]
@@ -200,6 +208,12 @@ def remind(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
         max_chars=check.check_int("max_chars", given["max_chars"], 1, check.MOST_TOKENS),
     )
     return _prompted(engine, replace(request, reminder=reminder), "remind", started)
+
+
+def _with_settings(given: Given, usual: Given) -> Given:
+    """Put the values of settings in place of arguments that were not given."""
+    missing = {name: value for name, value in usual.items() if given[name] is None}
+    return {**given, **missing}
 
 
 def _of_session(engine: Engine, given: Given, filters: Given, **more: object) -> Filter:

@@ -45,26 +45,20 @@ _FOUND_NOTHING = "nothing is known of this session yet: log turns, or save memor
 @flag(
     "--max-tokens",
     type=int,
-    default=2000,
-    show_default=True,
     metavar="N",
-    help="The token budget.",
+    help="The token budget; by default the setting context_max_tokens.",
 )
 @flag(
     "--recent",
     type=int,
-    default=10,
-    show_default=True,
     metavar="N",
-    help="The number of recent turns to include.",
+    help="The number of recent turns; by default the setting context_recent.",
 )
 @flag(
     "--top-k",
     type=int,
-    default=8,
-    show_default=True,
     metavar="N",
-    help="The number of passages to retrieve.",
+    help="The number of passages to retrieve; by default the setting context_top_k.",
 )
 @flag(
     "--include-task",

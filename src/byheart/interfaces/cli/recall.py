@@ -50,10 +50,8 @@ _PARTS = ("relevance", "importance", "recency", "frequency", "score")
 @flag(
     "--max-tokens",
     type=int,
-    default=1000,
-    show_default=True,
     metavar="N",
-    help="The token budget of the answer.",
+    help="The token budget of the answer; by default the setting recall_max_tokens.",
 )
 @page(limit=20)
 @search_mode()
@@ -72,6 +70,7 @@ def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: A
     with open_embedding_store(invocation) as store:
         answer = store.recall(read_query(query), **given)
         names = shown_ids(store, [each.id for each in answer.index])
+        budget = given["max_tokens"] or store.settings.recall_max_tokens
     if invocation.json:
         print_json(answer)
         return
@@ -79,7 +78,7 @@ def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: A
     if not answer.total_count:
         click.echo("Nothing comes to mind. Try other words, fewer filters, or --mode hybrid.")
         return
-    _show(answer, names, given["max_tokens"])
+    _show(answer, names, budget)
     if answer.has_more:
         _point_on(invocation, answer, given["offset"], given["limit"])
 

@@ -78,7 +78,7 @@ def call_tool(
     if tool.verb == "context":
         # A context block must be assembled to fit, because it must not be cut. Half the bound
         # leaves room for the difference between its token counter and the bound's.
-        wanted = given.get("max_tokens", OPERATIONS["context"].parameters["max_tokens"].default)
+        wanted = given.get("max_tokens", store.settings.context_max_tokens)
         if isinstance(wanted, int):
             given["max_tokens"] = min(wanted, max_tokens // 2)
     if name == "search":
