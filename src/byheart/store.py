@@ -418,11 +418,13 @@ class MemoryStore(RefusedInChild):
         limit: int = 20,
         offset: int = 0,
         forgotten: bool = False,
+        after: Text = None,
         **filters: Unpack[FilterFields],
     ) -> MemoryPage:
         """List memories, the latest first; with `forgotten`, those to restore.
 
-        Within a session, the latest iteration comes first.
+        Within a session, the latest iteration comes first. `after` is the id of the last memory of
+        the page before: a page behind it costs the same wherever it is.
         """
         return reading.list_memories(self._engine, _arguments(locals()))
 

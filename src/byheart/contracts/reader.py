@@ -69,6 +69,14 @@ Order = Literal[
 ]
 
 
+class ListingPlace(NamedTuple):
+    """The place of a memory in a listing by iteration or time."""
+
+    session_iter: int | None
+    created_at: datetime
+    memory_no: int
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Choose memories and their order.
@@ -88,6 +96,8 @@ class Listing:
     exclude_turns: bool = False
     exclude_pinned: bool = False
     exclude_kinds: Sequence[str] = ()
+    # Begin behind this memory in the orders "newest" and "iteration".
+    after: ListingPlace | None = None
     # A reason of the review queue: leave out memories that somebody decided to keep.
     not_kept_as: str | None = None
 

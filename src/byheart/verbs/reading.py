@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from byheart.contracts import Listing
+from byheart.contracts import Listing, ListingPlace, Reader
 from byheart.contracts.reader import Order
 from byheart.errors import Do, Hint, NotFound, StoreDamaged
 from byheart.memory import versions
@@ -113,14 +113,34 @@ def list_memories(engine: Engine, given: Mapping[str, Any]) -> MemoryPage:
     where = replace(where, forgotten=check.check_bool("forgotten", given["forgotten"]))
     limit = check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
     offset = check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET)
+    after = check.check_optional_label("after", given["after"])
     with engine.storage.reading(where.space) as reader:
         order: Order = "newest" if where.session_id is None else "iteration"
         listing = Listing(where, order, limit, offset)
+        if after is not None:
+            return _list_after(reader, listing, _find_place(reader, after, where.space))
         memories = reader.memories(listing)
         # The last page tells how many there are; counting would read all of them again.
         is_last = len(memories) < limit and (bool(memories) or not offset)
         total = offset + len(memories) if is_last else reader.count(listing)
     return MemoryPage(tuple(memories), total, offset + len(memories) < total)
+
+
+def _list_after(reader: Reader, listing: Listing, place: ListingPlace) -> MemoryPage:
+    assert listing.limit is not None
+    one_more = replace(listing, after=place, limit=listing.limit + 1)
+    memories = reader.memories(one_more)
+    page = tuple(memories[: listing.limit])
+    return MemoryPage(page, reader.count(listing), len(memories) > len(page))
+
+
+def _find_place(reader: Reader, memory_id: str, space: str) -> ListingPlace:
+    """Find the place of a memory in a listing, even if it was forgotten meanwhile."""
+    name = complete_id(reader, memory_id, space)
+    memory, state = reader.memory(name, space, hidden=True), reader.states([name], space).get(name)
+    if memory is None or state is None:
+        raise versions.unknown_error(name)
+    return ListingPlace(memory.session_iter, memory.created_at, state.memory_no)
 
 
 def history(engine: Engine, memory_id: str, space: str | None) -> tuple[HistoryEntry, ...]:

@@ -66,6 +66,18 @@ def test_list_says_how_many_more_there_are(run: Run, stocked: byheart.MemoryStor
     assert run("list").err == ""
 
 
+def test_list_goes_on_behind_a_memory(run: Run, stocked: byheart.MemoryStore) -> None:
+    first, second, third, last = (each.memory_id for each in stocked.list().memories)
+    page = run("list", "-n", "2", "--after", first)
+    assert [row.split()[0] for row in page.out.splitlines()[1:]] == [second, third]
+    assert page.err == f"more: byheart list … --after {third}\n"
+    assert run("list", "--after", third, "--json").json == to_wire(stocked.list(after=third))
+    assert run("list", "--after", last).out == "No more memories.\n"
+    unknown = run("list", "--after", "mem_unknown")
+    assert unknown.code == 1
+    assert "there is no mem_unknown in this space" in unknown.err
+
+
 def test_an_empty_list_says_so(run: Run, stocked: byheart.MemoryStore) -> None:
     assert run("list", "--kind", "nothing").out == "No memories here.\n"
     assert run("list", "--offset", "99").out == "No more memories.\n"

@@ -7,7 +7,14 @@ from typing import Any
 import click
 
 from byheart.interfaces.cli.options import filters, flag, page
-from byheart.interfaces.cli.screen import Column, one_line, open_screen, point_on, print_json
+from byheart.interfaces.cli.screen import (
+    Column,
+    one_line,
+    open_screen,
+    point_on,
+    print_json,
+    remark,
+)
 from byheart.interfaces.cli.store import open_store, shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
 
@@ -22,6 +29,7 @@ from byheart.interfaces.cli.verb import Invocation, Verb
     ),
 )
 @page(limit=20)
+@flag("--after", metavar="MEMORY_ID", help="List memories behind this one.")
 @flag("--forgotten", is_flag=True, help="List forgotten memories, which can be restored.")
 @filters
 @click.pass_obj
@@ -61,6 +69,8 @@ def list_command(invocation: Invocation, /, **given: Any) -> None:
             for memory in found.memories
         ],
     )
-    if found.has_more:
+    if found.has_more and given["after"] is not None:
+        remark(invocation, f"more: byheart list … --after {names[found.memories[-1].memory_id]}")
+    elif found.has_more:
         seen = given["offset"] + len(found.memories)
         point_on(invocation, seen, found.total, "byheart list")

@@ -79,6 +79,7 @@ _OF_VERBS: Mapping[str, Schema] = {
     "include_metadata": schema.flag("Begin the file with front matter."),
     "overwrite": schema.flag("Overwrite an existing file."),
     "prefix": schema.label("Only names that begin with this."),
+    "after": schema.label("The id of the last memory of the page before: list those behind it."),
     "forgotten": schema.flag("List forgotten memories instead."),
     "days_old": schema.number(
         "Only memories not changed or recalled for this many days.", 0, check.LONGEST_TTL_DAYS

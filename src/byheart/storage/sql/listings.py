@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from byheart.contracts import Listing
+from byheart.contracts import Listing, ListingPlace
+from byheart.contracts.reader import Order
 from byheart.model.times import to_micros
 from byheart.storage.sql.filters import where_clause
 
@@ -28,6 +29,9 @@ def select(listing: Listing, now: int) -> tuple[str, list[object], str]:
     to sort the rows.
     """
     clause, values = source(listing, now)
+    if listing.after is not None:
+        condition, place = _behind(listing.order, listing.after)
+        clause, values = f"{clause} AND {condition}", [*values, *place]
     query = f"SELECT m.memory_no {clause}"
     if listing.limit is not None:
         query += f" ORDER BY {_ORDERS[listing.order]} LIMIT ? OFFSET ?"
@@ -35,6 +39,22 @@ def select(listing: Listing, now: int) -> tuple[str, list[object], str]:
     # The last turns are chosen from the end, and shown as they were said.
     shown = "said" if listing.order == "said last" else listing.order
     return query, values, f"ORDER BY {_ORDERS[shown]}"
+
+
+def _behind(order: Order, place: ListingPlace) -> tuple[str, list[object]]:
+    """Leave out all memories up to a place, which an index finds without reading them."""
+    created_at = to_micros(place.created_at)
+    older = "(m.created_at, m.memory_no) < (?, ?)"
+    values: list[object] = [created_at, place.memory_no]
+    if order == "newest":
+        return older, values
+    assert order == "iteration", f"no place is known in the order {order}"
+    if place.session_iter is None:
+        return f"m.session_iter IS NULL AND {older}", values
+    return (
+        f"(m.session_iter < ? OR m.session_iter IS NULL OR m.session_iter = ? AND {older})",
+        [place.session_iter, place.session_iter, *values],
+    )
 
 
 def source(listing: Listing, now: int) -> tuple[str, list[object]]:
