@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-from byheart.errors import ByheartError, Do, Hint, Placeholder
+from byheart.errors import ByheartError
 from byheart.model import VOICES, Voice, usual_origin
 from byheart.model.field_types import Verb
 
@@ -60,8 +60,6 @@ def _usual_origin(operation: Operation, given: Mapping[str, Any]) -> str:
 def _forbidden(message: str) -> Forbidden:
     return Forbidden(
         message,
-        Hint(
-            "leave it out, or use an API key made with: ",
-            Do("api_keys.create", Placeholder("NAME"), voice="user"),
-        ),
+        "leave it out, or use an API key with the voice user; the operator of the store makes "
+        "API keys",
     )
