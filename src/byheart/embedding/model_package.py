@@ -23,7 +23,7 @@ from byheart.embedding.model_cache import (
     install_built,
 )
 from byheart.embedding.model_sources import DEFAULT_MODEL, PINNED_SHA256, sha256_of
-from byheart.errors import Do, Hint, InvalidInput, ModelFilesError
+from byheart.errors import Do, Hint, InvalidInput, ModelFilesError, Placeholder
 
 PACKAGE = "package.json"
 FORMAT = 1
@@ -143,5 +143,5 @@ def _read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
 def _no_package(path: Path) -> ModelFilesError:
     return ModelFilesError(
         f"{path} is no packed model, or it is damaged",
-        Hint("make one on a machine that has the model: ", Do("model pack")),
+        Hint("make one on a machine that has the model: ", Do("model pack", Placeholder("FILE"))),
     )
