@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byheart.contracts import Background
-from byheart.model import ChunkHit
+from byheart.contracts import Background, Candidates
+from byheart.contracts import Question as IndexQuestion
+from byheart.model import ChunkHit, Filter
+from byheart.search import SearchRequest
 from byheart.search.evidence_fusion import (
     MOST_DEVIATIONS,
+    MOST_NEARNESS,
     MOST_WORDS,
     VECTOR_WEIGHT,
+    VERBATIM,
     WORDS_OF_ONE,
+    measure_agreement,
     weigh_cosines,
+    weigh_nearness,
     weigh_words,
 )
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
+from tests.search.made_candidates import make_candidates
 
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
 
@@ -33,6 +41,12 @@ cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
 def ask(store: MemoryStore, query: str, **how: Any) -> list[ChunkHit]:
     found = store.search(query, mode="hybrid", explain=True, **how).results
     return [hit for hit in found if isinstance(hit, ChunkHit)]
+
+
+def weight_of_cosines(hit: ChunkHit) -> float:
+    """Read from an explanation what z^2 is multiplied by."""
+    assert hit.explanation is not None
+    return float(hit.explanation.fusion.split(" + ")[1].split()[0])
 
 
 # --- The law ----------------------------------------------------------------------------------
@@ -74,7 +88,7 @@ def test_a_score_is_the_sum_of_what_each_leg_alone_says(mixed: MemoryStore) -> N
     assert len(hits) == len(by_vector) == 500
     for hit in hits:
         above = max(0.0, (by_vector[hit.chunk_id] - every.mean()) / every.std())
-        expected = by_words.get(hit.chunk_id, 0.0) + VECTOR_WEIGHT * above**2
+        expected = by_words.get(hit.chunk_id, 0.0) + weight_of_cosines(hit) * above**2
         # The background is that of a sample here: 250 chunks or more.
         assert hit.score == pytest.approx(expected, rel=0.15, abs=0.3)
 
@@ -137,7 +151,7 @@ def test_who_asks_for_a_name_alone_asks_by_words(
     [hit] = ask(store, question, limit=1)
     assert hit.memory_id == right
     assert hit.explanation is not None
-    assert hit.explanation.fusion == f"evidence({weight} bm25 + {VECTOR_WEIGHT} z^2)"
+    assert hit.explanation.fusion.startswith(f"evidence({weight} bm25 + ")
 
 
 def test_words_count_three_times_in_a_question_of_one_word_alone() -> None:
@@ -312,3 +326,86 @@ def test_a_long_question_is_not_decided_by_its_words_alone(mixed: MemoryStore) -
     assert 0 < leg.contribution < 0.8 * leg.score
     assert leg.contribution <= MOST_WORDS * math.log(500) + 1e-6
     assert hit.explanation.fusion.startswith("evidence(0.")
+
+
+# --- A model that tells little counts little ---------------------------------------------------
+
+
+def words_and_cosines(
+    first_by_words: float, *, highest: float = 0.4, excess: float = 0.47
+) -> Candidates:
+    """Make 40 chunks with words of the question, and their cosines; one chunk is the nearest."""
+    keywords = {number: 10.0 - number / 10 for number in range(1, 41)}
+    vector = dict.fromkeys(keywords, first_by_words) | {50: highest}
+    background = Background(0.0, 0.1, 1000, 1.28, excess)
+    return make_candidates(keywords=keywords, vector=vector, background=background)
+
+
+def test_cosines_count_in_full_if_the_first_chunks_by_words_are_near() -> None:
+    assert measure_agreement(words_and_cosines(0.2)) == 1.0
+    assert weigh_nearness(words_and_cosines(0.2)) == 1.0
+
+
+def test_cosines_of_a_model_that_knows_nothing_of_the_words_hardly_count() -> None:
+    assert measure_agreement(words_and_cosines(0.0)) == pytest.approx(0.2)
+    assert measure_agreement(words_and_cosines(-0.2)) == 0.0
+
+
+def test_words_that_tell_little_do_not_judge_the_model() -> None:
+    everywhere = replace(words_and_cosines(-0.2), highest_bm25=0.2)
+    assert measure_agreement(everywhere) > 0.95
+
+
+def test_a_few_chunks_do_not_decide_whether_a_model_agrees() -> None:
+    one = make_candidates(keywords=[1], vector={1: -0.05, 2: 0.3})
+    assert measure_agreement(one) > 0.6
+    assert measure_agreement(make_candidates(vector={2: 0.3})) == 1.0
+
+
+def test_no_cosine_says_more_than_to_be_the_best_of_all_chunks_twice_over() -> None:
+    found = words_and_cosines(0.2, highest=0.9)
+    highest = weigh_cosines(found.cosines, found.background).max()
+    limit = MOST_NEARNESS * math.log(1000)
+    assert weigh_nearness(found) * highest == pytest.approx(limit)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0.1, 3))
+def test_a_long_tail_is_shortened_and_keeps_its_order(
+    one: float, other: float, excess: float
+) -> None:
+    normal, long = (Background(0.1, 0.1, 1000, 1.28, each) for each in (0.47, excess))
+    low, high = np.sort([one, other])
+    weighed = weigh_cosines(np.array([low, high]), long)
+    assert weighed[0] <= weighed[1]
+    assert (weighed <= weigh_cosines(np.array([low, high]), normal) + 1e-9).all()
+    # Below the shoulder nothing changes.
+    below = np.array([0.1 + 0.128])
+    assert weigh_cosines(below, long) == pytest.approx(weigh_cosines(below, normal))
+
+
+def test_a_background_knows_the_length_of_its_tail(open_store: OpenStore) -> None:
+    store = open_store()
+    store.save_many({"content": f"fig {'plum ' * (number % 9)}n{number}"} for number in range(300))
+    with store._engine.asking(SearchRequest("fig", Filter("default"))) as (_, asked):
+        found = asked.reader.index.candidates(
+            IndexQuestion(Filter("default"), ("fig",), asked.vector), 10
+        )
+        alike = asked.reader.index.candidates(
+            IndexQuestion(Filter("default"), ("fig",), asked.vector), 300
+        )
+    shown = (alike.cosines - alike.background.mean) / alike.background.deviation
+    # The sample has half of the chunks or more.
+    assert found.background.shoulder == pytest.approx(np.quantile(shown, 0.9), abs=0.5)
+    assert found.background.excess > 0
+
+
+def test_a_question_that_a_chunk_has_word_for_word_is_decided_by_the_words(
+    mixed: MemoryStore,
+) -> None:
+    text = "apple fig quince date n7777"
+    right = mixed.save(f"{text} lime lime pear").memory_id
+    hit = ask(mixed, text, limit=1)[0]
+    assert hit.memory_id == right
+    assert weight_of_cosines(hit) <= VERBATIM * VECTOR_WEIGHT + 0.001
+    asked = ask(mixed, f"{text} unknown words of nobody here", limit=1)[0]
+    assert weight_of_cosines(asked) > weight_of_cosines(hit)

@@ -23,11 +23,17 @@ Figures: TypeAlias = "NDArray[np.float64]"
 
 
 class Background(NamedTuple):
-    """Describe the cosines of a question with a sample of all chunks, and the number of chunks."""
+    """Describe the cosines of a question with a sample of all chunks, and the number of chunks.
+
+    A tenth of the sample is above `shoulder`, on average by `excess`; both are in deviations above
+    the mean. The defaults are those of a normal distribution, also for samples of too few chunks.
+    """
 
     mean: float
     deviation: float
     chunks: int
+    shoulder: float = 1.28
+    excess: float = 0.47
 
 
 class Prominence(NamedTuple):

@@ -17,6 +17,8 @@ from byheart.index.selections import Selection
 # A sample has between half this number and this number of chunks. With ten times as many, quality
 # is the same within 0.002.
 _MOST_SAMPLED = 512
+# The upper tail is the best tenth, if this has at least so many chunks.
+_LEAST_IN_TAIL = 10
 
 
 def take_sample(view: View, selection: Selection) -> Windows:
@@ -34,4 +36,13 @@ def look_around(view: View, vector: NDArray[np.float32], selection: Selection) -
     cosines = take_sample(view, selection).cosines(vector).astype(np.float64)
     if not len(cosines):
         return Background(0.0, 0.0, selection.total)
-    return Background(float(cosines.mean()), float(cosines.std()), selection.total)
+    mean, deviation = float(cosines.mean()), float(cosines.std())
+    in_tail = len(cosines) // 10
+    if in_tail < _LEAST_IN_TAIL or deviation == 0:
+        return Background(mean, deviation, selection.total)
+    ordered = np.partition(cosines, len(cosines) - in_tail)
+    shoulder = float(ordered[len(cosines) - in_tail])
+    excess = float(ordered[len(cosines) - in_tail :].mean()) - shoulder
+    return Background(
+        mean, deviation, selection.total, (shoulder - mean) / deviation, excess / deviation
+    )

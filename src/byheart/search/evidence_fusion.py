@@ -7,6 +7,13 @@ can be added, and each retriever counts as far as it distinguishes chunks: words
 has weigh nothing, and neither do the cosines of a model that finds all texts alike. Both figures
 grow with the logarithm of the store's size, so one weight serves any size (docs/quality.md).
 
+Four rules keep a weak model from drowning the words. Cosines of some models have a long upper tail,
+where many deviations above the mean mean little: the tail is shortened to that of an ordinary
+model. All cosines of a question together say no more than being the best of all chunks twice over.
+And a retriever that tells nothing does not agree with the other one: the chunks with the most of
+the question's words are then no nearer to it than others, and cosines count less. They also count
+less if one chunk has all words of the question: a verbatim question needs no other meaning.
+
 The turns right before and after a turn are part of its meaning, so a share of their evidence is
 added to it. Conversations also have forms that mislead both retrievers: a turn of three words is
 near to many questions, a question resembles another question without answering it, and the long
@@ -22,9 +29,23 @@ import numpy as np
 
 from byheart.contracts import Background, Candidates, Figures, TurnForms
 from byheart.search.rank_fusion import Mask, Ordered, Shares, describe
+from byheart.search.term_rarities import weigh_terms
 
 # The weight of z². A normal background implies 0.5; results hardly change from 0.5 to 0.8.
 VECTOR_WEIGHT = 0.6
+# The limit of the evidence of a cosine, in units of ln(chunks). The best of many chunks without any
+# meaning has 1.2 of them.
+MOST_NEARNESS = 2.0
+# A tail whose mean excess over its shoulder is longer than this, in deviations, is shortened to it.
+# A normal tail has 0.47, that of the default model 0.47 to 0.71.
+LONGEST_EXCESS = 0.75
+# Cosines count in full if the first chunks by words are so many deviations above the background on
+# average. The default model has 0.7 to 3.1 on public sets, and 0.35 in Chinese, which it misreads.
+# As many chunks as `_ASSUMED` are assumed to agree, so that a few chunks do not decide.
+AGREEMENT, _COMPARED, _ASSUMED = 0.5, 20, 5
+# Cosines count by this factor if the first chunk by words has all of at least so many terms, and by
+# more if it lacks up to a tenth of them, weighed by rarity.
+VERBATIM, _TERMS_OF_VERBATIM, _ALMOST_ALL = 0.4, 3, 0.9
 # The limit of the evidence of all words together, in units of the rarest word's evidence. A long
 # question shares many words with many chunks, and these words are not independent.
 MOST_WORDS = 3.5
@@ -61,8 +82,46 @@ def weigh_cosines(cosines: Figures, background: Background) -> Figures:
         return np.zeros(cosines.shape)
     known = np.nan_to_num(cosines, nan=_NO_VECTOR)
     above = np.clip((known - background.mean) / background.deviation, 0.0, MOST_DEVIATIONS)
+    if background.excess > LONGEST_EXCESS:
+        beyond = np.maximum(above - background.shoulder, 0.0)
+        above -= beyond * (1 - LONGEST_EXCESS / background.excess)
     weighed: Figures = VECTOR_WEIGHT * above**2
     return weighed
+
+
+def weigh_nearness(found: Candidates) -> float:
+    """Return the factor of the evidence of cosines: below 1 for a model that tells little."""
+    highest = float(weigh_cosines(found.cosines, found.background).max(initial=0.0))
+    most = MOST_NEARNESS * math.log(max(found.chunks, 2))
+    bound = most / highest if highest > most else 1.0
+    return bound * measure_agreement(found) * _weigh_beside_words(found)
+
+
+def _weigh_beside_words(found: Candidates) -> float:
+    """Return a factor below 1 if the first chunk by words has nearly all words of the question."""
+    first = np.flatnonzero(found.keyword_ranks == 0)
+    if len(found.document_frequency) < _TERMS_OF_VERBATIM or not len(first):
+        return 1.0
+    rarities = weigh_terms(found)
+    coverage = rarities.held_by(found, int(first[0])) / rarities.all
+    return 1 - (1 - VERBATIM) * max(0.0, coverage - _ALMOST_ALL) / (1 - _ALMOST_ALL)
+
+
+def measure_agreement(found: Candidates) -> float:
+    """Return from 0 to 1 how far the chunks that words rank first are nearer than others.
+
+    Words that nearly all chunks have rank chunks by chance, so they judge nothing.
+    """
+    mean, deviation = found.background.mean, found.background.deviation
+    if deviation < _LEAST_DEVIATION:
+        return 1.0
+    first = (found.keyword_ranks >= 0) & (found.keyword_ranks < _COMPARED)
+    cosines = found.cosines[first]
+    cosines = cosines[~np.isnan(cosines)]
+    above = float(((cosines - mean) / deviation).sum()) + _ASSUMED * AGREEMENT
+    agreement = min(max(above / (len(cosines) + _ASSUMED) / AGREEMENT, 0.0), 1.0)
+    conviction = min(found.highest_bm25 / math.log(max(found.chunks, 2)), 1.0)
+    return 1 - conviction * (1 - agreement)
 
 
 def weigh_words(highest: float, background: Background, *, one_word: bool = False) -> float:
@@ -73,19 +132,23 @@ def weigh_words(highest: float, background: Background, *, one_word: bool = Fals
     return min(1.0, most / highest) if highest > 0 else 1.0
 
 
-def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Ordered:
+def rank_by_evidence(
+    found: Candidates, tier: Mask, words_weight: float, nearness: float = 1.0
+) -> Ordered:
     """Order the rows of a tier, and the turns next to its best rows, by evidence.
+
+    `words_weight` and `nearness` are the factors of BM25 and of the evidence of cosines.
 
     Each chunk has a score from both retrievers, even if only one ranked it. Ties go to the nearer
     chunk, then to the older one.
     """
     by_words = words_weight * found.bm25
-    by_vector = weigh_cosines(found.cosines, found.background)
+    by_vector = nearness * weigh_cosines(found.cosines, found.background)
     evidence = by_words + by_vector
     scores, listed, beside = evidence, tier, None
     if found.neighbours.any():
         listed = tier | _brought_in(found, tier, evidence)
-        beside = _evidence_beside(found, words_weight)
+        beside = _evidence_beside(found, words_weight, nearness)
         scores = evidence + beside
     form = None if found.turn_forms is None else weigh_form(found.turn_forms)
     if form is not None:
@@ -122,10 +185,10 @@ def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:
     return brought & (evidence > 0)
 
 
-def _evidence_beside(found: Candidates, words_weight: float) -> Figures:
+def _evidence_beside(found: Candidates, words_weight: float, nearness: float) -> Figures:
     """Return each row's share of the evidence for the turns before and after it."""
     around = words_weight * found.neighbours_bm25
-    around += weigh_cosines(found.neighbours_cosines, found.background)
+    around += nearness * weigh_cosines(found.neighbours_cosines, found.background)
     around *= found.neighbours > 0
     shares: Figures = (around * share_with_neighbours(found)).sum(axis=1)
     return shares

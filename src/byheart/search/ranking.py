@@ -18,7 +18,12 @@ import numpy as np
 from byheart.contracts import Candidates, Figures, Index, Question, Vectors, Weighing
 from byheart.language.terms import is_one_word, query_terms
 from byheart.language.word_pieces import pieces_of_question, words_of_pieces
-from byheart.search.evidence_fusion import VECTOR_WEIGHT, rank_by_evidence, weigh_words
+from byheart.search.evidence_fusion import (
+    VECTOR_WEIGHT,
+    rank_by_evidence,
+    weigh_nearness,
+    weigh_words,
+)
 from byheart.search.feedback import describe_question, feedback_gains
 from byheart.search.named_times import read_times, time_factors
 from byheart.search.rank_fusion import (
@@ -170,8 +175,9 @@ class Ranking:
             return fuse(found, tier)
         one_word = is_one_word(self._request.query)
         weight = weigh_words(found.highest_bm25, found.background, one_word=one_word)
-        self.method = f"evidence({weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
-        return rank_by_evidence(found, tier, weight)
+        nearness = weigh_nearness(found)
+        self.method = f"evidence({weight:.3g} bm25 + {VECTOR_WEIGHT * nearness:.3g} z^2)"
+        return rank_by_evidence(found, tier, weight, nearness)
 
     def _feedback(self, found: Candidates) -> Figures | None:
         """Return the factor of each row by the feedback on its memory, if any has feedback."""

@@ -18,16 +18,14 @@ another data set. docs/quality.md has the fit, its accuracy on held-out data set
 from __future__ import annotations
 
 import math
-from itertools import compress
 from typing import NamedTuple
 
-from byheart.contracts import MOST_TERMS, Candidates
-from byheart.language.rarity import rarity
-from byheart.language.word_pieces import MARK
+from byheart.contracts import Candidates
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.evidence_fusion import share_with_neighbours
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import Ranking
+from byheart.search.term_rarities import TermRarities, weigh_terms
 
 # Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by
 # words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above ANSWERED_FROM.
@@ -41,9 +39,6 @@ _FEWEST_CHUNKS, _MOST_CHUNKS = 100, 10_000
 # The similarity that makes an answer without any shared word. It grows with the logarithm of the
 # number of chunks, as the similarity of the best unrelated chunk does, up to a limit.
 SIMILAR, _SIMILAR_BY_LOG, _SIMILAR_BY_LOG_SQUARE, _MOST_SIMILAR = 0.21, 0.025, 0.005, 0.576
-# Among fewer chunks, a term that one chunk has would seem common. So rarity is computed as if there
-# were at least this many chunks, where the additional ones have none of the question's terms.
-LEAST_TO_TELL_RARITY = 100
 _DIGITS = 4
 
 
@@ -137,29 +132,6 @@ def _shown(figure: float | None) -> float | None:
     return None if figure is None else round(figure, _DIGITS)
 
 
-class TermRarities(NamedTuple):
-    """Hold how rare the terms of a question are: each that occurs, all of them, and an unseen one.
-
-    They are the same for all chunks of one search.
-    """
-
-    each: list[float]
-    all: float
-    unseen: float
-
-
-def weigh_terms(found: Candidates) -> TermRarities:
-    """Return the rarity of the terms that some candidates were searched by."""
-    counted = max(found.chunks, LEAST_TO_TELL_RARITY)
-    unseen = rarity(0, counted)
-    terms = found.document_frequency
-    rarities = [rarity(chunks, counted) for chunks in terms.values()]
-    # A piece of a word that no chunk has says nothing: the word itself is counted.
-    asked = {term for term in found.terms if not term.startswith(MARK) or term in terms}
-    missing = (min(len(asked), MOST_TERMS) - len(terms)) * unseen
-    return TermRarities(rarities, sum(rarities) + missing, unseen)
-
-
 def judge_passage(
     passage: Fused, found: Candidates, unrelated: float, rarities: TermRarities | None
 ) -> float:
@@ -192,7 +164,7 @@ def _read_signs(
     """Read the figures of a chunk from the candidates it was chosen from."""
     coverage = weight = similarity = None
     if rarities is not None:
-        held = sum(compress(rarities.each, found.terms_present[row].tolist()))
+        held = rarities.held_by(found, row)
         coverage = held / rarities.all if rarities.all else 0.0
         weight = held / rarities.unseen
     cosine = float(found.cosines[row])
