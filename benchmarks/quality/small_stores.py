@@ -18,7 +18,7 @@ from sets import Document, Question, RetrievalSet
 from verdicts import Judged, family, judge_answer
 
 from byheart.search.verdict import (
-    ANSWERED_FROM,
+    RELATED_FROM,
     SIMILAR,
     Signs,
     estimate_by_similarity,
@@ -206,4 +206,4 @@ def _is_answered(judged: Judged, constant: float) -> bool:
     assert grounds is not None
     signs = Signs(grounds.coverage, grounds.weight, grounds.similarity, grounds.chunks)
     alone = estimate_by_similarity(signs, similar_enough(signs.chunks) - SIMILAR + constant)
-    return max(estimate_with_words(signs), alone) >= ANSWERED_FROM
+    return max(estimate_with_words(signs), alone) >= RELATED_FROM

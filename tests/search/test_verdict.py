@@ -15,8 +15,11 @@ from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.search.verdict import (
     ANSWERED_FROM,
     NONE_BELOW,
+    RELATED_FROM,
     Signs,
+    combine,
     estimate,
+    estimate_right,
     name_verdict,
     similar_enough,
 )
@@ -127,14 +130,37 @@ def test_a_paraphrase_needs_more_similarity_among_more_chunks() -> None:
     assert enough[-1] == similar_enough(None)
     for chunks, similarity in zip((1, 3, 30, 1000, 10**6), enough, strict=True):
         alone = Signs(None, None, similarity, chunks)
-        assert estimate(alone) == pytest.approx(ANSWERED_FROM, abs=0.01)
+        assert estimate(alone) == pytest.approx(RELATED_FROM, abs=0.01)
 
 
 def test_the_words_change_at_their_bounds() -> None:
     assert name_verdict(NONE_BELOW) == "weak"
     assert name_verdict(NONE_BELOW - 1e-9) == "none"
-    assert name_verdict(ANSWERED_FROM) == "answered"
-    assert name_verdict(ANSWERED_FROM - 1e-9) == "weak"
+    assert name_verdict(RELATED_FROM) == "answered"
+    assert name_verdict(RELATED_FROM - 1e-9) == "weak"
+    assert name_verdict(0.9, ANSWERED_FROM) == "answered"
+    assert name_verdict(0.9, ANSWERED_FROM - 1e-9) == "weak"
+    assert name_verdict(NONE_BELOW - 1e-9, 0.9) == "none"
+
+
+@given(st.floats(0, 100), st.floats(0, 100), st.integers(0, 10**6))
+def test_a_longer_lead_never_makes_a_hit_less_probably_right(
+    lead: float, more: float, chunks: int
+) -> None:
+    assert 0 < estimate_right(lead, chunks) <= estimate_right(lead + more, chunks) < 1
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_an_answer_is_what_has_the_confidence_of_one(related: float, right: float) -> None:
+    confidence = combine(related, right)
+    assert confidence <= right
+    assert (name_verdict(related, right) == "answered") == (confidence >= ANSWERED_FROM)
+
+
+def test_a_lead_counts_by_the_size_of_the_store() -> None:
+    said = [estimate_right(3.0, chunks) for chunks in (2, 30, 1000, 10**6)]
+    assert said == sorted(said, reverse=True)
+    assert estimate_right(0.0, 1000) < ANSWERED_FROM
 
 
 # --- In answers -------------------------------------------------------------------------------
@@ -169,9 +195,15 @@ def test_a_word_that_one_of_a_few_notes_has_counts_as_rare(open_store: OpenStore
 def test_among_a_few_notes_others_do_not_make_a_word_rarer(open_store: OpenStore) -> None:
     store = open_store()
     store.save_many({"content": text} for text in NOTES[:3])
-    before = store.search("PostgreSQL orchids", mode="fts").confidence
+
+    def ask() -> float:
+        grounds = store.search("PostgreSQL orchids", mode="fts", explain=True).grounds
+        assert grounds is not None
+        return grounds.related
+
+    before = ask()
     store.save_many({"content": text} for text in NOTES[3:])
-    assert store.search("PostgreSQL orchids", mode="fts").confidence == before
+    assert ask() == before
 
 
 def test_hits_come_whatever_the_verdict(notes: MemoryStore) -> None:
@@ -199,6 +231,34 @@ def test_the_verdict_is_about_the_best_hit_on_every_page(
         {"offset": 500},
     ]
     assert [ask(**page) for page in pages] == [first] * len(pages)
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fts"])
+def test_a_hit_among_equals_is_related_but_no_sure_answer(open_store: OpenStore, mode: str) -> None:
+    store = open_store()
+    store.save_many({"content": text} for text in NOTES)
+    question = "who pays invoices of the travel agent"
+    alone = store.save("Invoices of the travel agent are paid by Anna.").memory_id
+    before = store.search(question, mode=mode, explain=True)
+    assert (before.verdict, before.results[0].memory_id) == ("answered", alone)
+    for name in ("Bert", "Cleo"):
+        store.save(f"Invoices of the travel agent are paid by {name}.")
+    after = store.search(question, mode=mode, explain=True)
+    assert after.verdict == "weak"
+    assert after.confidence < before.confidence
+    assert after.grounds is not None
+    assert after.grounds.related >= RELATED_FROM
+    assert after.grounds.lead == pytest.approx(0, abs=1)
+
+
+@pytest.mark.parametrize("how", [{"mode": "vector"}, {"fusion": "rrf"}], ids=["vector", "rrf"])
+def test_without_comparable_scores_the_verdict_is_about_being_related(
+    notes: MemoryStore, how: dict[str, Any]
+) -> None:
+    answer = notes.search(NOTES[0], explain=True, **how)
+    assert answer.grounds is not None
+    assert answer.grounds.lead is None
+    assert answer.confidence == answer.grounds.related
 
 
 def test_words_beside_a_wall_do_not_change_the_confidence(notes: MemoryStore) -> None:

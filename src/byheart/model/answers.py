@@ -199,13 +199,17 @@ class VerdictExplanation:
 
     `coverage` is the share of the question's words that the hit contains, weighted by rarity;
     `weight` is the total rarity of these words; `similarity` is the cosine of the hit above that of
-    unrelated texts; `chunks` is the number of chunks that were searched.
+    unrelated texts; `chunks` is the number of chunks that were searched; `related` is the
+    probability that the hit has to do with the question; `lead` is how much its score exceeds that
+    of the next memory, null if scores are cosines or reciprocal ranks.
     """
 
     coverage: float | None
     weight: float | None
     similarity: float | None
     chunks: int | None
+    related: float = 0.0
+    lead: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

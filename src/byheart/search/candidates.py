@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from functools import cache
 from itertools import chain, islice
 from typing import NamedTuple
 
 from byheart.contracts import Candidate, Reader, Vectors
 from byheart.model import Judgement
-from byheart.search.ranking import FIRST_PASSAGES, Ranking
+from byheart.search.rank_fusion import Fused
+from byheart.search.ranking import FIRST_PASSAGES, Best, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.side_files import read_paths
-from byheart.search.verdict import judge_hit, judge_passage, weigh_terms
+from byheart.search.term_rarities import weigh_terms
+from byheart.search.verdict import judge_hit, judge_passage
 
 
 class Gathered(NamedTuple):
@@ -49,12 +51,21 @@ def gather(
         numbers = [fused.chunk_no for fused, _ in batch]
         vectors = reader.index.vectors(numbers) if vector is not None else {}
         chunks = reader.chunks(numbers)
-        for (fused, found), chunk in zip(batch, chunks, strict=True):
+        for at, ((fused, found), chunk) in enumerate(zip(batch, chunks, strict=True)):
             if judgement is None and chunk.memory.memory_id != question_id:
-                judgement = judge_hit(fused, found, unrelated, by_words=ranking.by_words)
+                lead = _lead([each for each, _ in batch[at:]]) if ranking.has_lead else None
+                best = Best(fused, found, lead)
+                judgement = judge_hit(best, unrelated, by_words=ranking.by_words)
             rarities = rarities_of(found) if ranking.by_words else None
             confidence = judge_passage(fused, found, unrelated, rarities)
             near = vectors.get(fused.chunk_no)
             gathered.append(Candidate(chunk, fused.score, near, confidence))
         wanted = sum(chunk.memory.memory_id in there for chunk in chunks)
     return Gathered(gathered, judgement or Judgement("none", 0.0))
+
+
+def _lead(ranked: Sequence[Fused]) -> float:
+    """Return how much the first score exceeds that of the next memory."""
+    first = ranked[0]
+    others = (each.score for each in ranked if each.memory_no != first.memory_no)
+    return first.score - next(others, 0.0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,18 @@ FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 
 
+class Best(NamedTuple):
+    """Hold the first chunk of a list, the candidates it was chosen from, and its lead.
+
+    The lead is how much its score exceeds the best one of another memory, if scores are evidence or
+    BM25: reciprocal ranks have no lead, and that of cosines says nothing.
+    """
+
+    fused: Fused
+    found: Candidates
+    lead: float | None
+
+
 class Ranking:
     """Rank the chunks that answer a request, best first, as far as the caller reads them.
 
@@ -81,8 +93,8 @@ class Ranking:
         self._may_hold_superseded = True
         # The terms of the search; those of a raw query become known from the index.
         self.terms = query_terms(request.query) if self._raw is None else self._raw.terms
-        # The first chunk of the whole list, and the candidates from which it was chosen.
-        self.best: tuple[Fused, Candidates] | None = None
+        # The first chunk of the whole list.
+        self.best: Best | None = None
         # The candidates of the chunk that was read last.
         self.found: Candidates | None = None
         # The description of how the final scores are made, with the weights.
@@ -101,6 +113,11 @@ class Ranking:
     def raw(self) -> bool:
         """Return whether the query is in raw syntax."""
         return self._raw is not None
+
+    @property
+    def has_lead(self) -> bool:
+        """Return whether scores are evidence or BM25, whose differences mean something."""
+        return not self._is_reference
 
     def _question(self, *, superseded: bool) -> Question:
         """Return the question about the current or the superseded memories, always the same one.
@@ -192,7 +209,16 @@ class Ranking:
         """Note the first chunk of the whole list, for the verdict."""
         if self.best is None:
             for fused in ordered.describe(ordered.rows[:1]):
-                self.best = fused, found
+                self.best = Best(fused, found, self._lead(ordered, found))
+
+    def _lead(self, ordered: Ordered, found: Candidates) -> float | None:
+        """Return how much the first score exceeds the best one of another memory."""
+        if not self.has_lead:
+            return None
+        scores = ordered.scores.take(ordered.rows)
+        owners = found.memory_nos.take(ordered.rows)
+        others = np.flatnonzero(owners != owners[0])
+        return float(scores[0] - scores[others[0]]) if len(others) else float(scores[0])
 
     def _noted(
         self, ordered: Ordered, found: Candidates, seen: set[int], *, superseded: bool
@@ -204,7 +230,7 @@ class Ranking:
             if superseded:
                 self._superseded.add(each.chunk_no)
             if self.best is None:
-                self.best = each, found
+                self.best = Best(each, found, self._lead(ordered, found))
             self.found = found
             yield each
 

@@ -12,7 +12,11 @@ an answer, among a thousand it does not.
 Two estimates are made, by words and similarity together and by similarity alone, and the higher one
 counts, because a question may share no word with its answer. The weights come from logistic
 regressions on ten public data sets and on small stores, where half of the questions came from
-another data set. docs/quality.md has the fit, its accuracy on held-out data sets, and the limits.
+another data set. The result says whether the hit is about the question: `related`.
+
+A hit about the question need not be the right one: others may be as much about it. So the
+probability that it is right is estimated by its lead over the next memory. docs/quality.md has the
+fits, their accuracy on held-out data sets, and the limits.
 """
 
 from __future__ import annotations
@@ -24,12 +28,19 @@ from byheart.contracts import Candidates
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.evidence_fusion import share_with_neighbours
 from byheart.search.rank_fusion import Fused
-from byheart.search.ranking import Ranking
+from byheart.search.ranking import Best, Ranking
 from byheart.search.term_rarities import TermRarities, weigh_terms
 
 # Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by
 # words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above ANSWERED_FROM.
-NONE_BELOW, ANSWERED_FROM = 0.05, 0.35
+NONE_BELOW, RELATED_FROM = 0.05, 0.35
+# The log odds that a hit about the question is right: of the only chunk, less for up to a hundred
+# chunks, among which there are more rivals, and by each unit of its lead, which is ln(chunks). A
+# longer lead than the limit says no more.
+_OF_THE_ONLY_ONE, _BY_RIVALS, _MANY_RIVALS = 0.8, 1.4, 100
+_BY_LEAD, _LONGEST_LEAD = 1.8, 2.0
+# A related hit is called an answer if it is right with this probability.
+ANSWERED_FROM = 0.6
 # Beyond this weight, more rare words shared with a long question prove nothing further.
 _MOST_WEIGHT = 3.0
 # Combined with words, a similarity only distinguishes related from unrelated texts.
@@ -55,7 +66,7 @@ class Signs(NamedTuple):
 
 
 def estimate(signs: Signs) -> float:
-    """Estimate the probability that a hit answers its question.
+    """Estimate the probability that a hit has to do with its question.
 
     It grows with the shared words and the similarity, and falls with the number of chunks.
     """
@@ -78,7 +89,7 @@ def estimate_with_words(signs: Signs) -> float:
 
 
 def estimate_by_similarity(signs: Signs, enough: float) -> float:
-    """Estimate by similarity alone: `enough` of it gives `ANSWERED_FROM`."""
+    """Estimate by similarity alone: `enough` of it gives `RELATED_FROM`."""
     return _logistic(-6.5 + 5.88 * (signs.similarity or 0.0) / enough)
 
 
@@ -94,11 +105,25 @@ def _logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def name_verdict(confidence: float) -> Verdict:
-    """Return the verdict for a confidence."""
-    if confidence < NONE_BELOW:
+def estimate_right(lead: float, chunks: int) -> float:
+    """Estimate the probability that a related hit is the right one, by its lead over the next."""
+    share = min(lead / math.log(max(chunks, 2)), _LONGEST_LEAD)
+    rivals = min(math.log(max(chunks, 1)) / math.log(_MANY_RIVALS), 1.0)
+    return _logistic(_OF_THE_ONLY_ONE - _BY_RIVALS * rivals + _BY_LEAD * share)
+
+
+def combine(related: float, right: float) -> float:
+    """Return the probability that a hit answers: below `ANSWERED_FROM` if it is hardly related."""
+    limit = 1.0 if related >= RELATED_FROM else related * ANSWERED_FROM / RELATED_FROM
+    return min(right, limit)
+
+
+def name_verdict(related: float, right: float | None = None) -> Verdict:
+    """Return the verdict for both probabilities; `right` is `None` if it cannot be estimated."""
+    if related < NONE_BELOW:
         return "none"
-    return "answered" if confidence >= ANSWERED_FROM else "weak"
+    is_right = right is None or right >= ANSWERED_FROM
+    return "answered" if is_right and related >= RELATED_FROM else "weak"
 
 
 def judge(ranking: Ranking, unrelated: float) -> Judgement:
@@ -111,21 +136,26 @@ def judge(ranking: Ranking, unrelated: float) -> Judgement:
         return Judgement("none", 0.0)
     if ranking.raw:
         return Judgement("answered", 1.0)
-    return judge_hit(*ranking.best, unrelated, by_words=ranking.by_words)
+    return judge_hit(ranking.best, unrelated, by_words=ranking.by_words)
 
 
-def judge_hit(best: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> Judgement:
+def judge_hit(best: Best, unrelated: float, *, by_words: bool) -> Judgement:
     """Judge a hit that was chosen from some candidates."""
+    fused, found, lead = best
     rarities = weigh_terms(found) if by_words else None
-    signs = _read_signs(_row_of(best.chunk_no, found), found, unrelated, rarities)
-    confidence = round(estimate(signs), _DIGITS)
+    signs = _read_signs(_row_of(fused.chunk_no, found), found, unrelated, rarities)
+    related = estimate(signs)
+    right = None if lead is None else estimate_right(lead, found.chunks)
+    confidence = related if right is None else combine(related, right)
     grounds = VerdictExplanation(
         coverage=_shown(signs.coverage),
         weight=_shown(signs.weight),
         similarity=_shown(signs.similarity),
         chunks=signs.chunks,
+        related=round(related, _DIGITS),
+        lead=_shown(lead),
     )
-    return Judgement(name_verdict(confidence), confidence, grounds)
+    return Judgement(name_verdict(related, right), round(confidence, _DIGITS), grounds)
 
 
 def _shown(figure: float | None) -> float | None:

@@ -47,6 +47,8 @@ def explain_verdict(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None
         "coverage": answer.grounds.coverage,
         "weight": answer.grounds.weight,
         "similarity": answer.grounds.similarity,
+        "related": answer.grounds.related,
+        "lead": answer.grounds.lead,
     }
     known = [f"{name} {each:.2f}" for name, each in figures.items() if each is not None]
     if answer.grounds.chunks is not None:
