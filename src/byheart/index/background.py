@@ -40,9 +40,10 @@ def look_around(view: View, vector: NDArray[np.float32], selection: Selection) -
     in_tail = len(cosines) // 10
     if in_tail < _LEAST_IN_TAIL or deviation == 0:
         return Background(mean, deviation, selection.total)
-    ordered = np.partition(cosines, len(cosines) - in_tail)
-    shoulder = float(ordered[len(cosines) - in_tail])
-    excess = float(ordered[len(cosines) - in_tail :].mean()) - shoulder
+    # Sorted, so that the mean does not depend on where the chunks are stored.
+    tail = np.sort(cosines)[-in_tail:]
+    shoulder = float(tail[0])
+    excess = float(tail.mean()) - shoulder
     return Background(
         mean, deviation, selection.total, (shoulder - mean) / deviation, excess / deviation
     )
