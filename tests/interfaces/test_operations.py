@@ -222,6 +222,15 @@ def test_no_grant_of_a_session_reaches_another(store: MemoryStore, operation: An
     assert store.get(theirs).version == 1
 
 
+def test_a_grant_of_a_session_lists_behind_no_memory_of_another(store: MemoryStore) -> None:
+    grant = Grant("read", "default", "ours")
+    ours = store.save("Ours.", session_id="ours").memory_id
+    theirs = store.save("Theirs.", session_id="theirs").memory_id
+    assert perform(store, OPERATIONS["list"], {"after": ours}, grant)["memories"] == []
+    with pytest.raises(NotFound, match="in this session"):
+        perform(store, OPERATIONS["list"], {"after": theirs}, grant)
+
+
 def test_a_grant_of_a_session_writes_to_that_session(store: MemoryStore) -> None:
     grant = Grant("write", "default", "ours")
     saved = perform(store, OPERATIONS["save"], {"content": "New."}, grant)

@@ -129,7 +129,7 @@ class Grant:
         return tuple(history)
 
 
-_NAMES_OF_MEMORIES = ("memory_id", "chunk_id", "by", "keep", "others")
+_NAMES_OF_MEMORIES = ("memory_id", "chunk_id", "by", "keep", "others", "after")
 
 
 def _put_ids_for_paths(

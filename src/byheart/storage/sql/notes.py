@@ -70,13 +70,17 @@ class Notes:
             self._is_gathering = False
 
     def _write_later(self) -> None:
-        for pause in _PAUSES_SECONDS:
-            time.sleep(pause)
-            self.settle()
-            with self._lock:
-                self._is_gathering = bool(self._waiting)
-                if not self._waiting:
-                    return
+        try:
+            for pause in _PAUSES_SECONDS:
+                time.sleep(pause)
+                self.settle()
+                with self._lock:
+                    self._is_gathering = bool(self._waiting)
+                    if not self._waiting:
+                        return
+        except BaseException:
+            self._is_gathering = False  # the next note starts another thread
+            raise
         self._is_gathering = False
 
     def settle_counts(self) -> None:
