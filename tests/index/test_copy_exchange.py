@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from byheart.errors import StoreUnreachable
+from byheart.index import parts
 from byheart.index.file_coverage import FileCoverage
 from byheart.index.index import Index
 from byheart.memory.erasing import erase
@@ -268,3 +269,38 @@ def test_answers_do_not_need_the_shelf(
     assert alone.count(alone.server("alone")) == 500
     assert alone.work == ["rebuild", "publish", "catch_up"]
     assert not index.rewrite(), "whether erased rows left the copy is unknown"
+
+
+def test_servers_exchange_only_the_parts_that_the_other_side_lacks(
+    store: MemoryStore, fleet: Fleet, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_MOST_IN_HEAD", 10_000)
+    first, second = fleet.server("first"), fleet.server("second")
+    assert fleet.count(first) == 500
+    first.publish()
+    assert fleet.count(second) == 500
+    before = stored_parts(connect)
+    assert len(before) == 1
+    save(store, 500, 660)
+    assert fleet.count(first) == 660
+    first.publish()
+    first.rewrite()  # the copy is replaced although few chunks are missing from it
+    rewritten = stored_parts(connect)
+    assert not before & rewritten
+    save(store, 660, 1100)
+    assert fleet.count(first) == 1100
+    monkeypatch.setattr("byheart.index.published.count_kept", lambda known, _bytes: len(known))
+    first.publish()
+    assert stored_parts(connect) > rewritten, "the part of before stayed"
+    fleet.work.clear()
+    assert fleet.count(fleet.server("third")) == 1100
+    assert fleet.work == ["fetch", "catch_up"]
+    there = parts.read(fleet.folder / "third", verify=True)
+    assert there is not None
+    assert set(there.head.named) == stored_parts(connect)
+
+
+def stored_parts(connect: Connect) -> set[str]:
+    with connect() as connection:
+        rows = connection.execute("SELECT DISTINCT name FROM byheart.published_index_parts")
+        return {name for (name,) in rows} - {""}
