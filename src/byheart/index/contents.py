@@ -25,7 +25,7 @@ from byheart.index.columns import (
 )
 from byheart.index.file_coverage import FileCoverage
 from byheart.index.memory_use import MemoryUse, measure
-from byheart.index.parts import Loaded
+from byheart.index.parts import Loaded, Written
 from byheart.index.published import Published, Rows, assemble, segment_of
 from byheart.index.segment import (
     Segment,
@@ -343,16 +343,18 @@ class Contents:
         self._sealed = len(self._segments)
         return _of_rows(self.rows, self.state, self.published.frozen())
 
-    def settle(self, frozen: Contents, loaded: Loaded) -> bool:
-        """Continue from the files that the frozen contents were written to, if that is possible."""
+    def settle(self, frozen: Contents, kept: int, written: Written) -> bool:
+        """Continue from the part that the frozen contents were written to, if that is possible.
+
+        `kept` counts the parts before it.
+        """
         if self.published.vectors_dropped or self.published.head_id != frozen.published.head_id:
             return False
-        kept = len(loaded.parts) - 1
-        segment = segment_of(loaded.parts[-1][1])
-        self._segments[kept : len(frozen._segments)] = [segment]
-        written = Published.of_files(loaded, frozen.rows)
-        self.published = self.published.after(frozen.published, written)
-        self._sealed = len(loaded.parts)
+        self._segments[kept : len(frozen._segments)] = [segment_of(written.content)]
+        parts = (*frozen.published.parts[:kept], written.part)
+        now = Published.of_parts(written.head.head_id, parts, frozen.rows)
+        self.published = self.published.after(frozen.published, now)
+        self._sealed = len(parts)
         return True
 
     def view(self) -> View:
@@ -406,7 +408,10 @@ class Contents:
     def from_files(cls, loaded: Loaded) -> Contents:
         """Continue from files; large arrays stay on disk until they are read."""
         rows = assemble(loaded)
-        return _of_rows(rows, loaded.head.state, Published.of_files(loaded, rows))
+        published = Published.of_parts(
+            loaded.head.head_id, [part for part, _ in loaded.parts], rows
+        )
+        return _of_rows(rows, loaded.head.state, published)
 
 
 def _of_rows(rows: Rows, state: Mapping[str, Any], published: Published) -> Contents:

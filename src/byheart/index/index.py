@@ -249,36 +249,36 @@ class Index:
         """Write the rows that the files lack, and continue from the files."""
         started = time.perf_counter()
         kept = frozen.published.count_kept(frozen.rows)
-        loaded = self._write(frozen, kept)
+        written = self._write(frozen, kept)
         self.on_work("publish", time.perf_counter() - started)
         with self._lock:
-            if loaded is None or self._contents is not contents:
+            if written is None or self._contents is not contents:
                 return
             view = self._view
             is_shown = view is not None and view.change == contents.change
-            if contents.settle(frozen, loaded) and is_shown:
+            if contents.settle(frozen, kept, written) and is_shown:
                 self._view = contents.view()
 
     def _rewrite(self, frozen: Contents) -> None:
         """Write all rows but the removed ones as one part, and continue from it."""
         started = time.perf_counter()
-        loaded = self._write(frozen.compacted(), 0)
+        written = self._write(frozen.compacted(), 0)
         self.on_work("publish", time.perf_counter() - started)
         with self._lock:
-            if loaded is not None:
-                self._contents = Contents.from_files(loaded)
+            if written is not None:
+                only = [(written.part, written.content)]
+                self._contents = Contents.from_files(parts.Loaded(written.head, only))
 
-    def _write(self, contents: Contents, kept: int) -> parts.Loaded | None:
+    def _write(self, contents: Contents, kept: int) -> parts.Written | None:
         about = {"state": contents.state, "coverage": contents.coverage.as_dict}
         published = contents.published
-        parts.write(
+        return parts.write(
             self.path,
             published.parts[:kept],
             published.lay_out(contents.rows, kept),
             about,
             self._database.prepare_publishing(),
         )
-        return parts.read(self.path)
 
     def _read_files(self) -> Contents | None:
         # Files that lack one of the arrays are of an earlier version: everything is read again.

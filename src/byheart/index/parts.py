@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,14 @@ class Loaded:
 
     head: Head
     parts: Sequence[tuple[Part, file.IndexFile]]
+
+
+class Written(NamedTuple):
+    """A part that was just written, and the head that names it or has it inside."""
+
+    head: Head
+    part: Part
+    content: file.IndexFile
 
 
 def part_path(path: Path, name: str) -> Path:
@@ -175,15 +183,17 @@ def write(
     content: tuple[Mapping[str, Any], Arrays],
     about: Mapping[str, Any],
     mode: int,
-) -> None:
+) -> Written | None:
     """Write one more part behind those that are kept, and the head; remove all other parts.
 
-    `content` are the header and the arrays of the part, `about` is what the head says of all.
+    `content` are the header and the arrays of the part, `about` is what the head says of all. Give
+    the new part as it is on disk; `None` if it cannot be read.
     """
     named = {part.name: part.size for part in kept if part.name is not None}
     header, arrays = content
     size = sum(each.nbytes for each in arrays.values())
     inside: Arrays = arrays
+    own, name = path, None
     if size > _MOST_IN_HEAD:
         name = secrets.token_hex(6)
         own = part_path(path, name)
@@ -193,6 +203,10 @@ def write(
     head = {**about, **header, "id": secrets.token_hex(8), "parts": named}
     file.write(path, head, inside, mode)
     _remove_unnamed(path, named)
+    written = file.read(own)
+    if written is None:
+        return None
+    return Written(Head.of_header(head), _describe(name, written, _size(own) or 0), written)
 
 
 def remove(path: Path) -> None:

@@ -59,11 +59,11 @@ class Published:
     buried: list[Array] = field(default_factory=list)
 
     @classmethod
-    def of_files(cls, loaded: Loaded, rows: Rows) -> Published:
-        """Begin with the rows that the files have."""
+    def of_parts(cls, head_id: str, parts: Sequence[Part], rows: Rows) -> Published:
+        """Begin with the rows that the parts of a head have."""
         return cls(
-            loaded.head.head_id,
-            tuple(part for part, _ in loaded.parts),
+            head_id,
+            tuple(parts),
             rows.end,
             int(np.count_nonzero(rows.chunks["embedded"])),
             int(np.count_nonzero(~rows.chunks["alive"])),
