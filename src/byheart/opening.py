@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from byheart.contracts import EmbedderSpec, Storage
+from byheart.contracts import EmbedderSpec, Reranker, Storage
 from byheart.embedding import LazyEmbedder, Progress, SimpleEmbedder, check_embedder, open_embedder
 from byheart.errors import Do, Hint, InvalidInput, SettingsError, StoreUnreachable
 from byheart.model import Copied, CopyProgress
@@ -31,6 +31,7 @@ def open(  # noqa: A001 - callers write `byheart.open`
     space: str | None = None,
     settings: Settings | None = None,
     embedder: SimpleEmbedder | None = None,
+    reranker: Reranker | None = None,
     create: bool = True,
     **overrides: object,
 ) -> MemoryStore:
@@ -38,7 +39,7 @@ def open(  # noqa: A001 - callers write `byheart.open`
 
     With `create=False`, a missing store is refused: its path or address may be mistyped.
     Other keywords are settings (docs/settings.md). They override the environment and the config
-    file. An `embedder` of your own takes the place of the one that the settings name.
+    file. An `embedder` or `reranker` of your own takes the place of the one that the settings name.
     """
     if not isinstance(path_or_url, str | Path | None):
         raise InvalidInput(
@@ -56,9 +57,20 @@ def open(  # noqa: A001 - callers write `byheart.open`
             "the memory is switched off",
             Hint("switch it on with: ", Do("config set", "enabled", "true")),
         )
+    if reranker is not None and not isinstance(reranker, Reranker):
+        raise InvalidInput(
+            f"a reranker needs a method score, and {type(reranker).__name__} has none",
+            "give it score(question, passages), which returns a number for each passage",
+        )
     own = None if embedder is None else check_embedder(embedder)
     storage = _open_storage(chosen, create=create)
-    return MemoryStore(storage, own or embedder_for(chosen), chosen, partial(_reopen, chosen))
+    return MemoryStore(
+        storage,
+        own or embedder_for(chosen),
+        chosen,
+        partial(_reopen, chosen),
+        reranker or reranker_for(chosen),
+    )
 
 
 def copy_store(
@@ -173,6 +185,22 @@ def embedder_for(settings: Settings, progress: Progress | None = None) -> LazyEm
         parallel_requests=settings.embedding_requests,
         timeout_seconds=settings.embedding_timeout_seconds,
         progress=progress,
+    )
+
+
+def reranker_for(settings: Settings) -> Reranker | None:
+    """Return the reranker that the settings name; its model is loaded on first use."""
+    if not settings.reranker_model:
+        return None
+    # Imported here, because few users have a reranker.
+    from byheart.embedding.cross_encoder import CrossEncoder
+    from byheart.embedding.model_sources import ModelSources
+
+    return CrossEncoder(
+        settings.reranker_model,
+        cache_dir=settings.cache_dir,
+        sources=ModelSources(settings.model_sources, offline=settings.offline),
+        threads=settings.embedding_threads or None,
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Unpack
 
-from byheart.contracts import Embedder, Storage
+from byheart.contracts import Embedder, Reranker, Storage
 from byheart.embedding.vectorizer import Reopen
 from byheart.memory.batches import Progress
 from byheart.model import (
@@ -68,9 +68,14 @@ class MemoryStore(RefusedInChild):
     admin: AdminVerbs
 
     def __init__(
-        self, storage: Storage, embedder: Embedder, settings: Settings, reopen: Reopen | None = None
+        self,
+        storage: Storage,
+        embedder: Embedder,
+        settings: Settings,
+        reopen: Reopen | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
-        self._engine = engine = Engine(storage, embedder, settings, reopen)
+        self._engine = engine = Engine(storage, embedder, settings, reopen, reranker)
         self._storage = storage
         self.settings = settings
         self.space = settings.space

@@ -25,8 +25,8 @@ from byheart.storage.sql import backend, connection
 FOLDER = Path(__file__).parent
 # The modules of the implementations.
 _IMPLEMENTING = ("byheart.storage.", "byheart.index.")
-# Embedders store nothing: test_embedder.py tests them.
-_OTHER_INTERFACES = "byheart.contracts.embedders"
+# Models store nothing: test_embedder.py tests embedders, and tests/embedding rerankers.
+_OTHER_INTERFACES = ("byheart.contracts.embedders", "byheart.contracts.rerankers")
 
 
 def covers(*members: object) -> pytest.MarkDecorator:
@@ -46,7 +46,7 @@ def name_of(member: Any) -> str:
 def interfaces() -> dict[str, type]:
     """Find the interfaces of storage, by their names."""
     names = [each.name for each in pkgutil.iter_modules(contracts.__path__, "byheart.contracts.")]
-    modules = [importlib.import_module(name) for name in names if name != _OTHER_INTERFACES]
+    modules = [importlib.import_module(name) for name in names if name not in _OTHER_INTERFACES]
     return {
         each.__name__: each
         for module in (*modules, connection, backend)

@@ -39,7 +39,8 @@ def masked(text: str) -> str:
 
 @pytest.mark.model
 @pytest.mark.parametrize(
-    "name", ["README.md", "docs/python.md", "docs/conversations.md", "docs/importing.md"]
+    "name",
+    ["README.md", "docs/python.md", "docs/conversations.md", "docs/importing.md", "docs/models.md"],
 )
 def test_the_python_of_a_document_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ import numpy as np
 
 
 def embed(weights, config, ids, pooling):
-    """Embed one sequence of token ids."""
+    """Embed one sequence of token ids; with the pooling `first`, give the first token's vector."""
     heads, size = (
         config["num_attention_heads"],
         config["hidden_size"] // config["num_attention_heads"],
@@ -45,5 +45,7 @@ def embed(weights, config, ids, pooling):
         inner = dense(x, f"{name}.intermediate.dense")
         inner = inner * 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
         x = norm(x + dense(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+    if pooling == "first":
+        return x[0]
     pooled = x.mean(0) if pooling == "mean" else x[0]
     return (pooled / np.linalg.norm(pooled)).astype(np.float32)

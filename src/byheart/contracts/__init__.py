@@ -99,6 +99,7 @@ from byheart.contracts.records import (
     Window,
     key_of,
 )
+from byheart.contracts.rerankers import Reranker
 from byheart.contracts.retries import one_transaction
 from byheart.contracts.reviews import ReviewedText, ReviewReader, ReviewRows, TextStamp
 from byheart.contracts.storage import Bookmarks, Expecting, Remove, Storage
@@ -221,6 +222,7 @@ __all__ = [
     "Remove",
     "Removed",
     "Reopenable",
+    "Reranker",
     "ReviewReader",
     "ReviewRows",
     "ReviewedText",

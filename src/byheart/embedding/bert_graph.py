@@ -50,11 +50,13 @@ LARGEST_TABLE_VALUE = 127
 # mostly with a factor above 20.
 LOUD = 10
 WORDS = "embeddings.word_embeddings.weight"
+INPUT = "input_ids"
 
 
 def build_graph(weights: Weights, model: SentenceModel, precision: Precision) -> bytes:
     """Build the graph from `input_ids` (one row of them) to the unit-length `embedding`.
 
+    The graph of a cross-encoder leads from two rows, of token ids and of segments, to a `score`.
     Return it in ONNX's file format.
     """
     return _GraphBuilder(weights, model, precision).build()
@@ -71,28 +73,42 @@ class _GraphBuilder:
         self._prefix = next((name[: -len(WORDS)] for name in weights if name.endswith(WORDS)), "")
         self._nodes: list[Node] = []
         self._tensors: dict[str, NDArray[Any]] = {}
+        # The rows of token ids and, in a cross-encoder, of segments.
+        self._ids, self._segments = INPUT, ""
 
     def build(self) -> bytes:
+        if self._model.pooling == "score":
+            self._ids = self._row(0)
+            self._segments = self._row(1)
         hidden = self._embeddings()
         for layer in range(self._model.layers):
             hidden = self._encoder_layer(f"encoder.layer.{layer}", hidden)
-        self._pooled(hidden)
-        ids = Value("input_ids", INT32, (1, "tokens"))
-        embedding = Value("embedding", FLOAT, (1, self._model.dimensions))
-        graph = Graph("sentence_model", self._nodes, self._tensors, (ids,), (embedding,))
+        if self._model.pooling == "score":
+            self._scored(hidden)
+            rows, made = 2, Value("score", FLOAT, (1, 1))
+        else:
+            self._pooled(hidden)
+            rows, made = 1, Value("embedding", FLOAT, (1, self._model.dimensions))
+        ids = Value(INPUT, INT32, (rows, "tokens"))
+        graph = Graph("sentence_model", self._nodes, self._tensors, (ids,), (made,))
         return write_model(graph, IR_VERSION, {"": ONNX_OPSET, FUSED: 1})
+
+    def _row(self, number: int) -> str:
+        return self._add("Gather", INPUT, self._given(f"row_{number}", np.array([number])), axis=0)
 
     def _embeddings(self) -> str:
         table = self._tensor(WORDS)
         if self._int8:
             quantized, scales = _quantized(table, LARGEST_TABLE_VALUE, axis=1)
-            rows = self._add("Gather", self._given("words", quantized), "input_ids")
-            row_scales = self._add("Gather", self._given("word_scales", scales), "input_ids")
+            rows = self._add("Gather", self._given("words", quantized), self._ids)
+            row_scales = self._add("Gather", self._given("word_scales", scales), self._ids)
             values = self._add("Cast", rows, to=FLOAT)
             words = self._add("Mul", values, row_scales)
         else:
-            words = self._add("Gather", self._given("words", table), "input_ids")
+            words = self._add("Gather", self._given("words", table), self._ids)
         embedded = self._add("Add", words, self._positions())
+        if self._segments:
+            embedded = self._add("Add", embedded, self._segment_rows())
         norm = self._layer_norm("embeddings.LayerNorm")
         return self._add("LayerNormalization", embedded, *norm, epsilon=self._model.epsilon)
 
@@ -100,11 +116,16 @@ class _GraphBuilder:
         """Add the position rows, one per token, and return their name."""
         positions = self._tensor("embeddings.position_embeddings.weight")
         positions = positions[self._model.first_position :]
-        # Every token belongs to the first segment, so its row is added to every position.
+        # Most tokens belong to the first segment, so its row is added to every position.
         segments = self._tensor("embeddings.token_type_embeddings.weight")
         table = self._given("positions", positions + segments[0])
-        tokens = self._add("Shape", "input_ids", start=1)
+        tokens = self._add("Shape", self._ids, start=1)
         return self._add("Slice", table, self._given("zero", np.array([0])), tokens)
+
+    def _segment_rows(self) -> str:
+        """Add, for each token, how far its segment is from the first one, and return their name."""
+        segments = self._tensor("embeddings.token_type_embeddings.weight")
+        return self._add("Gather", self._given("segments", segments - segments[0]), self._segments)
 
     def _encoder_layer(self, name: str, hidden: str) -> str:
         attended = self._attention(f"{name}.attention.self", hidden)
@@ -178,6 +199,25 @@ class _GraphBuilder:
             pooled = self._add("Gather", hidden, self._given("first", np.array(0)), axis=1)
         self._nodes.append(Node("LpNormalization", (pooled,), ("embedding",), {"axis": -1, "p": 2}))
 
+    def _scored(self, hidden: str) -> None:
+        """Turn the first token's vector into a score, by the head of the model's family."""
+        first = self._add("Gather", hidden, self._given("first", np.array(0)), axis=1)
+        if f"{self._prefix}pooler.dense.weight" in self._weights:
+            dense, last = "pooler.dense", "classifier"
+        else:
+            dense, last = "classifier.dense", "classifier.out_proj"
+        inner = self._exact_product(dense, first, *self._dense(dense))
+        matrix, bias = self._dense(last)
+        if matrix.shape[1] != 1:
+            raise ModelFilesError(
+                f"the model gives {matrix.shape[1]} scores for a pair of texts",
+                "name a cross-encoder that gives one",
+            )
+        product = self._add("MatMul", self._add("Tanh", inner), self._given(last, matrix))
+        self._nodes.append(
+            Node("Add", (product, self._given(f"{last}.bias", bias)), ("score",), {})
+        )
+
     def _layer_norm(self, name: str) -> tuple[str, str]:
         return self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
 
@@ -188,8 +228,10 @@ class _GraphBuilder:
         return self._given(name, self._tensor(name))
 
     def _tensor(self, name: str) -> Matrix:
+        # The head of a model is not part of its encoder, so it has no prefix.
+        full = name if name.startswith("classifier") else self._prefix + name
         try:
-            return self._weights[self._prefix + name].astype(np.float32, copy=False)
+            return self._weights[full].astype(np.float32, copy=False)
         except KeyError:
             raise ModelFilesError(f"the weights have no tensor {name!r}", ONLY_BERT) from None
 

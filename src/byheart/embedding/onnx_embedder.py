@@ -96,9 +96,13 @@ class OnnxEmbedder:
         """Return the model's files; fetch and build them first if needed."""
         with self._lock:
             if self._cached is None:
-                self._cached = get_model(
-                    self._model, self._cache_dir, self._sources, self._progress
-                )
+                found = get_model(self._model, self._cache_dir, self._sources, self._progress)
+                if found.shape.pooling == "score":
+                    raise ModelFilesError(
+                        f"{self._model} compares texts and makes no vectors",
+                        "use it as reranker_model, and name another embedding_model",
+                    )
+                self._cached = found
             return self._cached
 
     def unload(self, idle_seconds: float = 0.0) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Literal, cast
 
 from byheart.errors import ModelFilesError
 
-Pooling = Literal["mean", "cls"]
+# A model with `score` makes no vector: it compares two texts.
+Pooling = Literal["mean", "cls", "score"]
 
 # The files that every model folder must have, including the weights.
 WEIGHTS = "model.safetensors"
@@ -56,7 +57,7 @@ def read_sentence_model(folder: Path, name: str) -> SentenceModel:
         heads=int(config["num_attention_heads"]),
         epsilon=float(config.get("layer_norm_eps", 1e-12)),
         activation=str(config.get("hidden_act", "gelu")),
-        pooling=_pooling(folder, name),
+        pooling="score" if _compares(config) else _pooling(folder, name),
         max_tokens=min(int(limit or positions), positions),
         query_prefix=query_prefix,
         passage_prefix=passage_prefix,
@@ -75,6 +76,12 @@ def _refuse_other_families(config: dict[str, Any], name: str) -> None:
         raise ModelFilesError(
             f"the model {name} uses {activation!r} with {positions!r} positions", ONLY_BERT
         )
+
+
+def _compares(config: dict[str, Any]) -> bool:
+    """Tell whether the model is a cross-encoder."""
+    families = config.get("architectures") or [""]
+    return str(families[0]).endswith("ForSequenceClassification")
 
 
 def _first_position(config: dict[str, Any]) -> int:

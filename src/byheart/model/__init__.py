@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         RecalledMemory,
         RecalledSummary,
         RecallExplanation,
+        RerankerExplanation,
         RetrieverExplanation,
         SearchAnswer,
         SectionHit,
@@ -169,8 +170,8 @@ _NAMES = {
     "answers": (
         "ChunkHit Explanation FUSIONS Fusion GRANULARITIES Granularity Hit HitConflict "
         "IndexState Judgement MODES MemoryFields MemoryHit Mode NamedTime RecallAnswer "
-        "RecallExplanation RecalledMemory RecalledSummary RetrieverExplanation SearchAnswer "
-        "SectionHit VERDICTS Verdict VerdictExplanation"
+        "RecallExplanation RecalledMemory RecalledSummary RerankerExplanation "
+        "RetrieverExplanation SearchAnswer SectionHit VERDICTS Verdict VerdictExplanation"
     ),
     "api_keys": "ACCESSES Access ApiKey CreatedApiKey KeyPurpose VOICES Voice",
     "conversations": (
@@ -308,6 +309,7 @@ __all__ = [
     "Remark",
     "Removal",
     "RenderedMemory",
+    "RerankerExplanation",
     "RestoredSession",
     "ResumedSession",
     "RetrieverExplanation",

@@ -31,13 +31,25 @@ class RetrieverExplanation:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankerExplanation:
+    """The score that a reranker gave to a hit's best passage, its rank before, and the time.
+
+    `elapsed_ms` is the time for all passages of the question together.
+    """
+
+    score: float
+    rank_before: int
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The contributions to a hit's score: of both retrievers, and of the turns around it.
 
     The sum was multiplied by factors: `form` is below 1 for a turn that is short or only asks and
     for an assistant's long reply, and above 1 for a speaker whom the question names; `time` is
     above 1 near a time that the question names; `file` is below 1 for a test or a generated file;
-    `feedback` is the feedback on the memory.
+    `feedback` is the feedback on the memory. With a `reranker`, its scores order the first hits.
     """
 
     fusion: str
@@ -49,6 +61,7 @@ class Explanation:
     feedback: float = 1.0
     time: float = 1.0
     file: float = 1.0
+    reranker: RerankerExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from byheart.search.file_freshness import describe_file
 from byheart.search.recalling import recall
 from byheart.search.relevance import is_relevant
 from byheart.search.request import RecallRequest, SearchRequest, Weights
+from byheart.search.reranking import Reranking
 from byheart.search.results import find
 
 __all__ = [
     "RecallRequest",
+    "Reranking",
     "SearchRequest",
     "Weights",
     "describe_file",

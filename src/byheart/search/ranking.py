@@ -149,6 +149,10 @@ class Ranking:
         question = self._question(superseded=fused.chunk_no in self._superseded)
         return self._index.term_shares(question, fused.chunk_no)
 
+    def is_superseded(self, fused: Fused) -> bool:
+        """Tell whether a chunk that was read is of a superseded memory."""
+        return fused.chunk_no in self._superseded
+
     def __iter__(self) -> Iterator[Fused]:
         for superseded in (False, True):
             for tier in self.tiers(superseded=superseded):

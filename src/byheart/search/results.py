@@ -30,6 +30,7 @@ from byheart.search.file_freshness import describe_file
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
+from byheart.search.reranking import RerankedList, Reranking
 from byheart.search.side_files import read_paths
 from byheart.search.snippets import Snippet, make_snippet, make_snippets
 from byheart.search.verdict import judge
@@ -55,29 +56,53 @@ class Found(NamedTuple):
     more: bool
     judgement: Judgement
     times: tuple[NamedTime, ...] = ()
+    # The reason why a reranker did not order the hits.
+    not_reranked: str | None = None
 
 
 def find(
-    request: SearchRequest, reader: Reader, vector: Vectors | None, unrelated: float = 0.0
+    request: SearchRequest,
+    reader: Reader,
+    vector: Vectors | None,
+    unrelated: float = 0.0,
+    reranking: Reranking | None = None,
 ) -> Found:
     """Answer a request; `unrelated` is the cosine of texts that have nothing in common."""
     if not request.query:
         return _list_memories(request, reader)
-    answer = _Answer(request, reader, vector)
+    answer = _Answer(request, reader, vector, reranking)
     hits, more = {"fine": answer.passages, "medium": answer.sections, "coarse": answer.memories}[
         request.granularity
     ]()
-    return Found(hits, more, answer.judge(unrelated), answer.times)
+    return Found(hits, more, answer.judge(unrelated), answer.times, answer.not_reranked)
 
 
 class _Answer:
-    def __init__(self, request: SearchRequest, reader: Reader, vector: Vectors | None) -> None:
+    def __init__(
+        self,
+        request: SearchRequest,
+        reader: Reader,
+        vector: Vectors | None,
+        reranking: Reranking | None,
+    ) -> None:
         self._request = request
         self._reader = reader
         self._vector = vector
         self._ranking = Ranking(
             request, reader.index, vector, _depth(request), paths_of=read_paths(reader)
         )
+        self._ranked = RerankedList(
+            self._ranking, None if request.raw else reranking, request.query, self._texts_of
+        )
+
+    @property
+    def not_reranked(self) -> str | None:
+        """Return why the reranker did not order the hits."""
+        return self._ranked.failure
+
+    def _texts_of(self, ranked: Sequence[Fused]) -> list[str]:
+        found = self._reader.chunks([each.chunk_no for each in ranked])
+        return [each.chunk.content for each in found]
 
     @property
     def times(self) -> tuple[NamedTime, ...]:
@@ -91,7 +116,7 @@ class _Answer:
     def passages(self) -> tuple[list[Hit], bool]:
         """Return single chunks."""
         request = self._request
-        page = list(islice(self._ranking, request.offset, request.offset + request.limit + 1))
+        page = list(islice(self._ranked, request.offset, request.offset + request.limit + 1))
         shown = page[: request.limit]
         chunks = self._reader.chunks([each.chunk_no for each in shown])
         snippets = self._snippets(chunks)
@@ -205,7 +230,7 @@ class _Answer:
         """
         end = self._request.offset + self._request.limit
         groups: dict[Hashable, Group] = {}
-        ranked = iter(self._ranking)
+        ranked = iter(self._ranked)
         counting = True
         while batch := list(islice(ranked, end * chunks_per_group)):
             keys = keys_of(batch)
@@ -251,6 +276,7 @@ class _Answer:
             feedback=round(fused.feedback, _DIGITS),
             time=round(fused.time, _DIGITS),
             file=fused.file,
+            reranker=self._ranked.explanations.get(fused.chunk_no),
         )
 
     def _terms(self, retriever: str, fused: Fused) -> dict[str, float]:

@@ -73,6 +73,12 @@ class Settings:
     embedding_model: str = text(
         "", "The embedding model; empty means the provider's own default.", blank=True
     )
+    reranker_model: str = text(
+        "",
+        "A cross-encoder that reads the first hits of a search again; empty means none.",
+        blank=True,
+    )
+    rerank_passages: int = number(20, "The number of passages that it reads.", 1, 200)
     embed_on_save: bool = flag(
         True, "Whether a save makes the vectors of its text; otherwise a worker does."
     )

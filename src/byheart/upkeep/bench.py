@@ -216,9 +216,10 @@ class Bencher:
     ) -> tuple[list[ChunkHit], str, float]:
         started = time.perf_counter()
         with self._ask(SearchRequest(query, where, limit=limit, mode=mode)) as (request, asked):
-            hits, _, judgement, _ = find(request, asked.reader, asked.vector, asked.unrelated)
+            found = find(request, asked.reader, asked.vector, asked.unrelated)
         elapsed_ms = (time.perf_counter() - started) * 1000
-        return [hit for hit in hits if isinstance(hit, ChunkHit)], judgement.verdict, elapsed_ms
+        hits = [hit for hit in found.hits if isinstance(hit, ChunkHit)]
+        return hits, found.judgement.verdict, elapsed_ms
 
 
 def compare(run: BenchRun, before: BenchRun | None) -> Iterator[Finding]:

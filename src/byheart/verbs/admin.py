@@ -270,4 +270,4 @@ class AdminVerbs(RefusedInChild):
 
     def unload(self, idle_seconds: float = 0.0) -> None:
         """Release the model's memory until it is needed again, unless it was used lately."""
-        self._vectorizer.unload(idle_seconds)
+        self._engine.unload(idle_seconds)

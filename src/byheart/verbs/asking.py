@@ -47,7 +47,9 @@ def search(engine: Engine, given: Given) -> SearchAnswer:
     check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
     request = _search_request(engine, translate("search", given))
     with engine.asking(request, vector=_own_vector(given, request)) as (request, asked):
-        hits, more, judgement, times = find(request, asked.reader, asked.vector, asked.unrelated)
+        hits, more, judgement, times, not_reranked = find(
+            request, asked.reader, asked.vector, asked.unrelated, engine.reranking
+        )
         state = _state(asked.reader, request.where)
     if request.query:
         given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
@@ -71,7 +73,7 @@ def search(engine: Engine, given: Given) -> SearchAnswer:
         elapsed_ms=round(elapsed_ms, 3),
         verdict=judgement.verdict,
         confidence=judgement.confidence,
-        remark=asked.remark,
+        remark=join_hints("; ", (asked.remark, not_reranked)),
         grounds=judgement.grounds if request.explain else None,
         times=times,
         conflicts=find_conflicts(hits) if verdict not in (None, "none") else (),

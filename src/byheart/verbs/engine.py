@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from byheart.contracts import Embedder, Storage, Vectors
+from byheart.contracts import Embedder, Reranker, Storage, Unloadable, Vectors
 from byheart.conversation.context import Prompter
 from byheart.conversation.turns import Recorder
 from byheart.embedding import stored_vectors
@@ -21,7 +21,7 @@ from byheart.memory.updating import Changer
 from byheart.model import MODES, Filter, IndexState, Mode
 from byheart.model import checks as check
 from byheart.model.filters import make_filter
-from byheart.search import SearchRequest, find
+from byheart.search import Reranking, SearchRequest, find
 from byheart.settings import Settings
 from byheart.upkeep.usage_stats import Observer
 
@@ -35,8 +35,14 @@ class Engine:
     """Build the parts of a store, and do what several verbs need."""
 
     def __init__(
-        self, storage: Storage, embedder: Embedder, settings: Settings, reopen: Reopen | None
+        self,
+        storage: Storage,
+        embedder: Embedder,
+        settings: Settings,
+        reopen: Reopen | None,
+        reranker: Reranker | None,
     ) -> None:
+        self.reranking = None if reranker is None else Reranking(reranker, settings.rerank_passages)
         self.storage = storage
         self.settings = settings
         self.vectorizer = Vectorizer(storage, embedder, settings.overlap_tokens, reopen)
@@ -97,6 +103,13 @@ class Engine:
             if wants_vector and asked.vector is None:
                 request = replace(request, mode="fts")
             yield request, asked
+
+    def unload(self, idle_seconds: float) -> None:
+        """Release the memory of idle models until they are needed again."""
+        self.vectorizer.unload(idle_seconds)
+        reranker = None if self.reranking is None else self.reranking.reranker
+        if isinstance(reranker, Unloadable):
+            reranker.unload(idle_seconds)
 
     def _find_again(self, text: str, space: str) -> list[str]:
         """Search for a removed text in every mode, as if it were still stored.

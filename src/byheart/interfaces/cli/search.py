@@ -273,6 +273,10 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
     if explanation.feedback != 1:
         factor = f"feedback multiplies by {explanation.feedback:.3f}"
         screen.line(Part(factor, "dim"), indent=1)
+    if explanation.reranker is not None:
+        again = explanation.reranker
+        moved = f"reranker  {_rank(again.rank_before)} before  score {again.score:.4f}"
+        screen.line(Part(f"{moved}  ({again.elapsed_ms:.0f} ms for all)", "dim"), indent=1)
     final = f"{explanation.fusion}  final score {explanation.final_score:.6f}"
     screen.line(Part(final, "dim"), indent=1)
 

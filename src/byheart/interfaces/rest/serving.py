@@ -144,7 +144,7 @@ def make_config(
     return uvicorn.Config(
         app,
         http=connection_class(settings),
-        loop="asyncio",  # also where uvloop is installed: decision 0036
+        loop="asyncio",  # also where uvloop is installed: decision 0037
         log_config=None,
         access_log=False,
         server_header=False,
