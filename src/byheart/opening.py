@@ -141,6 +141,7 @@ def _open_postgres(
         settings.cache_dir,
         busy_timeout_seconds=settings.busy_timeout_seconds,
         index_memory_bytes=settings.index_memory_mb << 20,
+        local_chunks=settings.postgres_local_chunks,
         create=create,
         read_only=read_only,
         for_copy=for_copy,

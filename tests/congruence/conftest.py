@@ -26,8 +26,10 @@ class Filled(NamedTuple):
     filters: list[dict[str, Any]]
 
 
-@pytest.fixture(scope="session")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+@pytest.fixture(scope="session", params=["local", "large"])
+def filled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Filled]:
     pytest.importorskip("fcntl", reason="the PostgreSQL server of the tests needs Unix sockets")
     folder = tmp_path_factory.mktemp("twins")
     known: dict[str, list[str]] = {}
@@ -37,7 +39,13 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 
     with (
         postgres_store() as address,
-        open_twins(folder, address, fill_stores, copied=EVERYTHING) as twins,
+        open_twins(
+            folder,
+            address,
+            fill_stores,
+            copied=EVERYTHING,
+            large=request.param == "large",
+        ) as twins,
     ):
         yield Filled(twins, known, make_filters(START, twins.machine.now()))
         sys.stdout.write(f"\n{twins.compared} answers compared\n")

@@ -20,14 +20,19 @@ from byheart.errors import ByheartError
 from byheart.model import ids, to_wire
 from byheart.settings import load_settings
 from byheart.storage.postgres.address import Address
-from byheart.storage.postgres.backend import PostgresStorage
+from byheart.storage.postgres.backend import PostgresBackend, PostgresStorage
+from byheart.storage.sql.storage import SqlStorage
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
 from byheart.transfer.copying import Copier
 from tests.clocks import Machine, on_machine
+from tests.large_spaces import NONE_LOCAL, LargeSpaces
 
 # Values that depend on the machine or on the database.
-_OWN = ("elapsed_ms", "receipt_id", "store", "schema_version", "size_bytes", "index_bytes")
+_OWN = (
+    *("elapsed_ms", "receipt_id", "store", "schema_version", "size_bytes", "index_bytes"),
+    "kept_in",
+)
 
 
 START = Machine().true_time
@@ -125,13 +130,19 @@ def differences(one: Any, other: Any, at: str = "") -> list[str]:
 
 @contextmanager
 def open_twins(
-    folder: Path, address: Address, fill: Callable[[Twins], object], *, copied: bool = False
+    folder: Path,
+    address: Address,
+    fill: Callable[[Twins], object],
+    *,
+    copied: bool = False,
+    large: bool = False,
 ) -> Iterator[Twins]:
     """Open two empty stores and fill both; or fill the SQLite store, and copy it.
 
     Above 512 chunks, a search compares its question with a sample of the space, which it chooses by
     the numbers of chunks. Two stores that were filled on their own have other numbers, and in large
-    spaces other scores; a copy has the same numbers.
+    spaces other scores; a copy has the same numbers. With `large`, the postings and vectors of all
+    spaces are in the database.
     """
     settings = load_settings(
         {"embedding_provider": "hash", "notice_similar": True},
@@ -139,7 +150,9 @@ def open_twins(
         config_path=folder / "none",
     )
 
-    def open_storage(*, for_copy: bool = False) -> PostgresStorage:
+    def open_storage(*, for_copy: bool = False) -> SqlStorage:
+        if large and not for_copy:
+            return LargeSpaces(PostgresBackend(address, folder, 30, local_chunks=NONE_LOCAL))
         return PostgresStorage(address, folder, for_copy=for_copy)
 
     with ExitStack() as stack:

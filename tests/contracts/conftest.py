@@ -15,6 +15,7 @@ from byheart.storage.sql.backend import Backend
 from byheart.storage.sql.storage import SqlStorage
 from byheart.storage.sqlite.backend import SqliteBackend
 from tests.contracts.covering import watching
+from tests.large_spaces import NONE_LOCAL, LargeSpaces
 from tests.postgres_stores import postgres_store
 from tests.storage.postgres.foreign_parts import foreign_part_store
 
@@ -39,8 +40,21 @@ def postgres_with_foreign_part(folder: Path) -> Iterator[OpenBackend]:
         yield lambda: PostgresBackend(address, folder, busy_timeout_seconds=30)
 
 
+@contextmanager
+def postgres_with_large_spaces(folder: Path) -> Iterator[OpenBackend]:
+    """Treat every space as too large for a server."""
+    with postgres_store() as address:
+        yield lambda: PostgresBackend(
+            address, folder, busy_timeout_seconds=30, local_chunks=NONE_LOCAL
+        )
+
+
 # Another database is tested by adding it here.
-IMPLEMENTATIONS: list[Callable[[Path], AbstractContextManager[OpenBackend]]] = [sqlite, postgres]
+IMPLEMENTATIONS: list[Callable[[Path], AbstractContextManager[OpenBackend]]] = [
+    sqlite,
+    postgres,
+    postgres_with_large_spaces,
+]
 # Many tests fail on such a store: docs/decisions/0016-parts-on-other-servers.md has the reasons.
 if os.environ.get("BYHEART_TEST_FOREIGN_PARTS"):
     IMPLEMENTATIONS.append(postgres_with_foreign_part)
@@ -78,12 +92,16 @@ def backend(open_backend: OpenBackend) -> Backend:
 
 
 @pytest.fixture
-def open_storage(open_backend: OpenBackend) -> Iterator[OpenStorage]:
+def open_storage(
+    open_backend: OpenBackend, request: pytest.FixtureRequest
+) -> Iterator[OpenStorage]:
     """Open the same store any number of times."""
     opened: list[Storage] = []
+    is_large = "postgres_with_large_spaces" in request.node.name
+    kind = LargeSpaces if is_large else SqlStorage
 
     def open_one() -> Storage:
-        opened.append(SqlStorage(open_backend()))
+        opened.append(kind(open_backend()))
         return opened[-1]
 
     yield open_one

@@ -103,6 +103,14 @@ from byheart.contracts.rerankers import Reranker
 from byheart.contracts.retries import one_transaction
 from byheart.contracts.reviews import ReviewedText, ReviewReader, ReviewRows, TextStamp
 from byheart.contracts.storage import Bookmarks, Expecting, Remove, Storage
+from byheart.contracts.stored_postings import (
+    ChunkVectors,
+    PostingBlock,
+    PostingChanges,
+    PostingRun,
+    PostingStore,
+    StoredPostings,
+)
 from byheart.contracts.views import ChangeMark, DayCount, NamedField, TimeSpan, ViewReader
 from byheart.contracts.workspaces import (
     AlikeFile,
@@ -147,6 +155,7 @@ __all__ = [
     "ChangeMark",
     "ChangedMemories",
     "ChunkText",
+    "ChunkVectors",
     "CopyMark",
     "CopyReader",
     "CopyRows",
@@ -208,6 +217,10 @@ __all__ = [
     "OldReceipts",
     "PendingChunk",
     "Places",
+    "PostingBlock",
+    "PostingChanges",
+    "PostingRun",
+    "PostingStore",
     "Prefetching",
     "Prominence",
     "Question",
@@ -232,6 +245,7 @@ __all__ = [
     "ServerClocks",
     "Spans",
     "Storage",
+    "StoredPostings",
     "StoredText",
     "TableRows",
     "Tally",

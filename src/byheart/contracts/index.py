@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from byheart.contracts.embedders import Vectors
+from byheart.contracts.stored_postings import StoredPostings
 from byheart.model import Filter, IndexState
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help` does without
@@ -263,4 +264,8 @@ class IndexLookup(Protocol):
 
     def active_model_name(self) -> str | None:
         """Name the model whose vectors are searched."""
+        ...
+
+    def stored_postings(self) -> StoredPostings | None:
+        """Read the postings of a large space; `None` if the database keeps none."""
         ...

@@ -9,17 +9,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import MOST_TERMS, Figures
+from byheart.contracts import MOST_TERMS, ActiveModel, Figures, StoredPostings
 from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
 from byheart.index.masks import Mask, compare_columns
-from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
+from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs, rows_of
 from byheart.index.selections import (
     K1,
     Scattered,
@@ -31,6 +31,7 @@ from byheart.index.selections import (
     scatter,
     select_chunks,
 )
+from byheart.index.stored_segment import StoredPart, StoredSegment
 from byheart.language.rarity import rarity
 from byheart.model import Filter
 from byheart.model.times import to_micros
@@ -128,9 +129,11 @@ class View:
     memories: MemoryColumns
     chunks: ChunkColumns
     codes: Mapping[str, Codes]
-    segments: tuple[Segment, ...]
+    segments: tuple[Segment | StoredSegment, ...]
     # The chunks of all turns, in the order of their sessions.
     by_turn: NDArray[np.int64]
+    # If the space is large: the part of the first segment that the database has.
+    stored: StoredPart | None = None
     # A cache: the place of each chunk in that order.
     turn_places: list[NDArray[np.int32]] = field(default_factory=list)
     _spaces: dict[str, Space] = field(default_factory=dict)
@@ -146,11 +149,20 @@ class View:
             before = known or self._earlier.pop(name, None)
             code = self.codes["space"].find(name)
             known = read_space(self.memories, self.chunks, code, now, before)
-            known.selection.keep_rows_of(self.segments)
+            known.selection.keep_rows_of([each.vector_slots for each in self.segments])
             if len(self._spaces) >= _SPACES_KEPT:
                 self._spaces.clear()
             self._spaces[name] = known
         return known
+
+    def bound_to(self, stored: StoredPostings) -> View:
+        """Read what the database has of a large space in one snapshot; share all caches."""
+        base = self.segments[0]
+        if self.stored is None or not isinstance(base, Segment):
+            return self
+        model = None if self.model_no is None else ActiveModel(self.model_no, self.dimensions)
+        first = StoredSegment(base, self.stored, self.chunks.chunk_nos, model, stored)
+        return replace(self, segments=(first, *self.segments[1:]))
 
     def follow(self, before: View) -> None:
         """Take over what an earlier view has found; this view has the same rows and more."""
@@ -343,7 +355,7 @@ class View:
 
     def allowed(self, selection: Selection) -> list[Slots]:
         """List the rows of each segment's vectors whose chunks are selected; kept with these."""
-        return [selection.rows_in(each) for each in self.segments]
+        return [selection.rows_in(each.vector_slots) for each in self.segments]
 
     def _near_by_signs(
         self, vector: NDArray[np.float32], allowed: Sequence[Slots], wanted: int
@@ -368,6 +380,7 @@ class View:
         owners, products = self._owners(rows), np.empty(sum(map(len, rows)), np.float32)
         # A few at a time into one reused array, which stays in the processor's cache.
         few = np.empty((min(len(products), _COMPARED), self.dimensions), np.float32)
+        self._load(rows)
         for here, segment, those in self._parts(rows, _COMPARED):
             vectors = few[: len(those)]
             vectors[:] = segment.embeddings.take(those, axis=0)
@@ -381,6 +394,7 @@ class View:
         rows = self._rows(slots)
         owners = self._owners(rows)
         windows = np.empty((len(owners), self.dimensions), np.float32)
+        self._load(rows)
         for here, segment, those in self._parts(rows, _BLOCK):
             windows[here] = segment.embeddings.take(those, axis=0)
         owners, windows = _in_order(owners, windows)
@@ -399,6 +413,20 @@ class View:
             return parts[0]  # no copy: a chunk rarely has windows in several segments
         return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.int16)
 
+    def expect(self, terms: Sequence[str]) -> None:
+        """Ask for the postings of terms, which are about to be read, without waiting for them."""
+        for segment in self.segments:
+            if isinstance(segment, StoredSegment):
+                segment.expect([hash_term(term) for term in terms])
+
+    def load(self, slots: Slots) -> None:
+        """Fetch the vectors of some chunks, which are about to be read, all at once."""
+        self._load(self._rows(slots))
+
+    def _load(self, rows: Sequence[Slots]) -> None:
+        for segment, those in zip(self.segments, rows, strict=True):
+            segment.load(those)
+
     def _rows(self, slots: Slots) -> list[Slots]:
         return [rows_of(each.vector_slots, slots) for each in self.segments]
 
@@ -409,7 +437,9 @@ class View:
             owners[here] = segment.vector_slots.take(those)
         return owners
 
-    def _parts(self, rows: Sequence[Slots], most: int) -> Iterator[tuple[slice, Segment, Slots]]:
+    def _parts(
+        self, rows: Sequence[Slots], most: int
+    ) -> Iterator[tuple[slice, Segment | StoredSegment, Slots]]:
         """Yield rows of each segment in blocks, each with its offset among all rows."""
         at = 0
         for segment, those in zip(self.segments, rows, strict=True):
@@ -503,7 +533,7 @@ def _within(distances: Sequence[NDArray[np.uint16]], reach: int) -> list[Mask]:
 
 
 def count_differences(
-    segment: Segment, bits: NDArray[np.uint64], rows: Slots
+    segment: Segment | StoredSegment, bits: NDArray[np.uint64], rows: Slots
 ) -> NDArray[np.uint16]:
     """Count the signs in which each row of a segment differs from a vector."""
     # Selecting more than a third of the rows takes longer than comparing all of them.
@@ -522,14 +552,3 @@ def count_differences(
 def _shown(scores: Scores) -> NDArray[np.float64]:
     """Drop the digits that single precision does not have."""
     return scores.astype(np.float64).round(6)
-
-
-def rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
-    """List the rows of a segment's vectors that belong to some chunks."""
-    sought = slots.astype(np.uint32)  # of the same type, or all of `vector_slots` is converted
-    first = np.searchsorted(vector_slots, sought, side="left")
-    lengths = np.searchsorted(vector_slots, sought, side="right") - first
-    # Concatenate the ranges without a loop.
-    starts = np.cumsum(lengths) - lengths
-    rows: Slots = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
-    return rows

@@ -40,6 +40,7 @@ from byheart.index.segment import FIXED_POINT
 from byheart.index.selections import Selection, Slots
 from byheart.index.turn_forms import describe_turns
 from byheart.model import Filter, IndexState
+from byheart.model.answers import IndexPlace
 from byheart.model.workspaces import FILE_KIND
 
 if TYPE_CHECKING:
@@ -111,18 +112,22 @@ class ArraySearch:
 
         Chunks are handled by their slots, which are in the order of their numbers.
         """
-        view, prepared = self._view, self._prepare(question)
-        if question.weighing is not None and prepared.selection.total <= question.weighing.whole:
-            depth = max(depth, prepared.selection.total + 1)
+        view, selection = self._view, self._select(question.where)
+        if question.weighing is not None and selection.total <= question.weighing.whole:
+            depth = max(depth, selection.total + 1)
+        if question not in self._prepared:
+            view.expect(question.terms or ())
+        # Vectors first: if the index asks its database, the postings come with the same answer.
+        by_vector = self._rank_by_vector(question, selection, depth)
+        prepared = self._prepare(question)
         by_words = self._rank_by_words(prepared, depth)
-        by_vector = self._rank_by_vector(question, prepared.selection, depth)
         more = max(len(by_words.slots), len(by_vector.slots)) >= depth
         by_prominence = self._rank_by_prominence(question, prepared, depth) if more else _nothing()
         of_times = self._find_in_times(question, prepared, depth) if more else _nothing().slots
         found = _union(_union(by_words.slots, by_vector.slots), by_prominence.slots)
         if len(of_times):
             found = _union(found, of_times)
-        slots, around = self._with_neighbours(found, question, prepared.selection)
+        slots, around = self._with_neighbours(found, question, selection)
         # Neighbours of a neighbour that was added are no rows, but their figures count.
         everyone = slots if around is None else _union(slots, around[around >= 0])
         bm25, cosines = self._figures(everyone, prepared.scored, question.vector, by_vector)
@@ -398,7 +403,8 @@ class ArraySearch:
         else:
             held = self._view.count(Filter(space, session_id, include_global), self._now)
         model = self._lookup.active_model_name()
-        return IndexState(held.memories, held.chunks, held.bare_chunks, model)
+        place: IndexPlace = "memory" if self._view.stored is None else "database"
+        return IndexState(held.memories, held.chunks, held.bare_chunks, model, place)
 
     def inventory(self, space: str) -> tuple[dict[str, int], int]:
         """Count the memories of a space by kind, and its vectors."""

@@ -26,6 +26,7 @@ from byheart.index.columns import (
 from byheart.index.file_coverage import FileCoverage
 from byheart.index.memory_use import MemoryUse, measure
 from byheart.index.parts import Loaded, Written
+from byheart.index.posting_runs import FreshPostings
 from byheart.index.published import Published, Rows, assemble, segment_of
 from byheart.index.segment import (
     Segment,
@@ -41,6 +42,7 @@ from byheart.index.session_order import (
     places_of,
     sort_turns,
 )
+from byheart.index.stored_segment import StoredPart, without_stored
 from byheart.index.terms import chunk_terms
 from byheart.index.turn_forms import hash_speaker, measure_asking
 from byheart.language.word_pieces import count_words
@@ -73,6 +75,8 @@ class Contents:
         self._stamp: int = state["stamp"]
         self._last_vector: int = state["last_vector"]
         self.model_no: int | None = state["model_no"]
+        # If the space is large: the part that is in the database. It is the first segment.
+        self.stored = StoredPart(*state["stored"]) if state.get("stored") else None
         self._dimensions: int = state["dimensions"]
         self.published = published or Published()
         # The first segments, which are being written or are in files, are merged in files only.
@@ -368,14 +372,37 @@ class Contents:
             self._codes,
             tuple(self._segments),
             self._by_turn,
+            self.stored,
         )
         if self._shown is not None:
             view.follow(self._shown)
         self._shown = view
         return view
 
-    def compacted(self) -> Contents:
-        """Copy the contents into one segment, without removed memories and chunks."""
+    @property
+    def fresh_postings(self) -> FreshPostings:
+        """Give the postings that are in memory, for the database to store."""
+        chunks = self._chunks
+        return FreshPostings(self._segments, chunks["chunk_nos"].view, chunks["alive"].view)
+
+    @property
+    def is_stored(self) -> bool:
+        """Say whether the database has the postings, except for the latest ones."""
+        return self.stored is not None
+
+    def is_large(self, most: int) -> bool:
+        """Say whether the postings belong in the database: with more than so many chunks.
+
+        A space that has been large stays so until it has a fifth less.
+        """
+        living = int(np.count_nonzero(self._chunks["alive"].view))
+        return living > (most * 4 // 5 if self.stored else most)
+
+    def compacted(self, stored_to: int | None = None) -> Contents:
+        """Copy the contents into one segment, without removed memories and chunks.
+
+        With `stored_to`, the database has the postings up to this chunk, which is the last one.
+        """
         view = self.view()
         # Forgotten memories stay, because they can be restored.
         memory_alive = view.memories.space != NONE
@@ -384,13 +411,16 @@ class Contents:
         renumber = np.where(alive, np.cumsum(alive) - 1, -1)
         chunks = {name: rows.view[alive] for name, rows in self._chunks.items()}
         chunks["owner"] = new_owner[chunks["owner"]].astype(np.int32)
-        segments = self._segments or [empty_segment(self._dimensions)]
+        segments, state = self._segments or [empty_segment(self._dimensions)], self.state
+        if stored_to is not None:
+            segments = [without_stored(each) for each in segments]
+            state["stored"] = (stored_to, self._last_vector)
         memories = {name: rows.view[memory_alive] for name, rows in self._memories.items()}
         # Names that no row uses any more are removed too: they may have to be forgotten for good.
         codes = {}
         for name in CODED:
             codes[name], memories[name] = self._codes[name].without_unused(memories[name])
-        return Contents(memories, chunks, codes, [merge(segments, renumber)], self.state)
+        return Contents(memories, chunks, codes, [merge(segments, renumber)], state)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -402,6 +432,7 @@ class Contents:
             "last_vector": self._last_vector,
             "model_no": self.model_no,
             "dimensions": self._dimensions,
+            "stored": self.stored and (self.stored.last_chunk_no, self.stored.last_vector_no),
         }
 
     @classmethod

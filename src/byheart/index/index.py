@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from byheart.contracts import IndexCopy, IndexedDatabase, IndexSource
+from byheart.contracts import IndexCopy, IndexedDatabase, IndexSource, PostingStore
 from byheart.errors import StoreError
 from byheart.index import parts
 from byheart.index.array_search import View
@@ -23,6 +23,7 @@ from byheart.index.contents import Contents
 from byheart.index.copy_exchange import CopyExchange
 from byheart.index.file_coverage import least_unpublished
 from byheart.index.memory_use import UNLOADED, MemoryUse
+from byheart.index.posting_runs import fold, purge
 from byheart.model.damage import only_sound_rows
 from byheart.system.file_locks import file_lock
 
@@ -36,6 +37,8 @@ _publishers = threading.BoundedSemaphore(2)
 # How long to wait for a process that is writing the files: before removed rows are written out, and
 # before a copy is loaded. To merge a gigabyte takes some ten seconds.
 _LONGEST_WAIT_SECONDS, _LONGEST_FETCH_SECONDS = 60.0, 10.0
+# In a large space, so many fresh chunks stay in memory, or this share of the least large space.
+_MOST_FRESH, _FRESH_SHARE = 1 << 14, 50
 # Files of another process are taken over if they have this share of the chunks that are known here.
 _NEAR = 0.75
 
@@ -44,10 +47,16 @@ class Index:
     """Keep a view of the store up to date, and write it to its file on disk."""
 
     def __init__(
-        self, path: Path, database: IndexedDatabase, copy: IndexCopy | None = None
+        self,
+        path: Path,
+        database: IndexedDatabase,
+        copy: IndexCopy | None = None,
+        postings: PostingStore | None = None,
     ) -> None:
         self.path = path
         self._database = database
+        # Where the postings of the space are as soon as it is large.
+        self._postings = postings
         self._exchange = None if copy is None else CopyExchange(path, copy)
         # The last change in a copy that was ahead of the transaction it was loaded for.
         self._ahead: int | None = None
@@ -164,7 +173,23 @@ class Index:
             return False
         if time.monotonic() < self._pause_until:
             return False
-        return contents.unpublished >= least_unpublished(contents.published.end.chunks)
+        if self._postings is None:
+            return contents.unpublished >= least_unpublished(contents.published.end.chunks)
+        if self._is_large(contents) != contents.is_stored:
+            return True
+        least = least_unpublished(contents.published.end.chunks)
+        if contents.is_stored:
+            least = max(1, min(_MOST_FRESH, self._postings.local_chunks // _FRESH_SHARE))
+        return contents.unpublished >= least
+
+    def _is_large(self, contents: Contents) -> bool:
+        return self._postings is not None and contents.is_large(self._postings.local_chunks)
+
+    @property
+    def is_stored(self) -> bool:
+        """Say whether the database has the postings, except for the latest ones."""
+        contents = self._contents
+        return contents is not None and contents.is_stored
 
     def publish(self, *, compact: bool = False) -> bool:
         """Write the rows that the files lack; say whether the files have all rows now.
@@ -212,6 +237,8 @@ class Index:
         if contents is None or frozen is None:
             return False
         head = parts.read_head(self.path)
+        if frozen.is_stored or self._is_large(frozen):
+            return self._publish_large(frozen, head, compact)
         if not compact and head is not None:
             if self._is_ours(head, frozen):
                 if frozen.change_no == head.state["change_no"]:
@@ -226,6 +253,47 @@ class Index:
                 return True
         self._rewrite(frozen)
         return True
+
+    def _publish_large(self, frozen: Contents, head: parts.Head | None, compact: bool) -> bool:
+        """Move the postings of a large space to the database, or those of a smaller one back.
+
+        Then write the rest as one part. Leave it to another process that is moving postings now.
+        """
+        assert self._postings is not None, "the space has a place for postings"
+        is_large = self._is_large(frozen)
+        if not compact and head is not None and bool(head.state.get("stored")) == is_large:
+            is_newer = head.state["change_no"] >= frozen.change_no
+            if is_newer and self._is_near(head, frozen) and (others := self._read_files()):
+                self._replace(others)
+                return True
+        if is_large != frozen.is_stored and self._exchange is not None:
+            self._exchange.clear()  # the copy is of the other kind
+        if not is_large:
+            # Read everything again: the postings are not here.
+            with self._database.snapshot() as source, only_sound_rows():
+                frozen = Contents.empty(source)
+                frozen.catch_up(source, source.last_change())
+        started, stored_to = time.perf_counter(), None
+        with self._postings.changing(wait=compact) as changes:
+            if changes is None:
+                return False
+            changes.retire(not is_large)
+            if compact:
+                purge(changes)
+            if is_large:
+                stored_to = fold(changes, frozen.fresh_postings)
+        written = self._write(frozen.compacted(stored_to), 0)
+        self.on_work("publish", time.perf_counter() - started)
+        if written is not None:
+            self._replace(_of_one_part(written))
+        return True
+
+    def _replace(self, contents: Contents) -> None:
+        """Continue from the files, and show them at once unless the view is of another change."""
+        with self._lock:
+            self._contents = contents
+            if self._view is not None and self._view.change == contents.change:
+                self._view = contents.view()
 
     def _is_ours(self, head: parts.Head, contents: Contents) -> bool:
         """Say whether the files are those that the contents continue from."""
@@ -266,8 +334,7 @@ class Index:
         self.on_work("publish", time.perf_counter() - started)
         with self._lock:
             if written is not None:
-                only = [(written.part, written.content)]
-                self._contents = Contents.from_files(parts.Loaded(written.head, only))
+                self._contents = _of_one_part(written)
 
     def _write(self, contents: Contents, kept: int) -> parts.Written | None:
         about = {"state": contents.state, "coverage": contents.coverage.as_dict}
@@ -328,10 +395,14 @@ class Index:
         self.on_resize()
 
     def discard(self) -> None:
-        """Discard the index in memory, its file, and the copy of the file."""
+        """Discard the index in memory, its file, the copy of the file, and stored postings."""
         with self._publishing, self._lock:
             self._contents = self._view = None
             self._remove_files()
+        if self._postings is not None and self._database.writable:
+            with self._postings.changing(wait=True) as changes:
+                if changes is not None:
+                    changes.remove([run.run_no for run in changes.runs()])
         if self._exchange is not None:
             self._exchange.clear()
         self.on_resize()
@@ -339,3 +410,8 @@ class Index:
     def _remove_files(self) -> None:
         if self._database.writable:
             parts.remove(self.path)
+
+
+def _of_one_part(written: parts.Written) -> Contents:
+    """Continue from files that were written as one part."""
+    return Contents.from_files(parts.Loaded(written.head, [(written.part, written.content)]))

@@ -95,6 +95,7 @@ def _texts(view: View, rows: Sequence[int]) -> list[_Text]:
     wanted = np.zeros(len(view.memories.memory_nos), np.bool_)
     wanted[list(rows)] = True
     slots = np.flatnonzero(wanted[view.chunks.owner] & view.chunks.alive)
+    view.load(slots)
     owners = view.chunks.owner[slots]
     return [_text(view, slots[owners == row]) for row in rows]
 

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,9 @@ class Segment:
         ends = self.starts[np.minimum(at + 1, len(self.terms))]
         for start, end in zip(self.starts[at].tolist(), ends.tolist(), strict=True):
             yield self.slots[start:end], self.counts[start:end]
+
+    def load(self, rows: NDArray[np.integer[Any]]) -> None:
+        """Do nothing: the vectors are here. `StoredSegment` fetches those of the rows."""
 
     @property
     def weight(self) -> int:
@@ -121,7 +125,8 @@ def build_postings(
     )
 
 
-def _to_fixed_point(vectors: NDArray[np.float32]) -> NDArray[np.int16]:
+def to_fixed_point(vectors: NDArray[np.float32]) -> NDArray[np.int16]:
+    """Write vectors in 16-bit fixed point."""
     return np.round(vectors * FIXED_POINT).astype(np.int16)
 
 
@@ -131,7 +136,7 @@ def build_vectors(
     """Sort vectors by slot, so that the windows of a chunk are adjacent."""
     order = np.argsort(np.array(slots, np.int64), kind="stable")
     arranged = rows[order]
-    return np.array(slots, np.uint32)[order], pack_signs(arranged), _to_fixed_point(arranged)
+    return np.array(slots, np.uint32)[order], pack_signs(arranged), to_fixed_point(arranged)
 
 
 def merge(
@@ -251,3 +256,14 @@ def empty_segment(dimensions: int) -> Segment:
         np.empty((-(-dimensions // 64), 0), np.uint64),
         np.empty((0, dimensions), np.int16),
     )
+
+
+def rows_of(vector_slots: NDArray[np.uint32], slots: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """List the rows of a segment's vectors that belong to some chunks."""
+    sought = slots.astype(np.uint32)  # of the same type, or all of `vector_slots` is converted
+    first = np.searchsorted(vector_slots, sought, side="left")
+    lengths = np.searchsorted(vector_slots, sought, side="right") - first
+    # Concatenate the ranges without a loop.
+    starts = np.cumsum(lengths) - lengths
+    rows: NDArray[np.int64] = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
+    return rows

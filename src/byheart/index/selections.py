@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from byheart.contracts import NUMBER_BITS
 from byheart.index.columns import NEVER, ChunkColumns, MemoryColumns
 from byheart.index.masks import Mask
-from byheart.index.segment import Segment
 
 if TYPE_CHECKING:
     from byheart.index.array_search import Windows
@@ -38,7 +37,8 @@ Slots = NDArray[np.int64]
 class RowsOfSegment(NamedTuple):
     """List the rows of a segment's vectors whose chunks are selected."""
 
-    segment: Segment
+    # Known by its array: each search makes objects of its own for segments in the database.
+    vector_slots: NDArray[np.uint32]
     rows: Slots
 
 
@@ -86,18 +86,20 @@ class Selection:
         norms += np.float32(K1 * (1 - B))
         return norms
 
-    def rows_in(self, segment: Segment) -> Slots:
+    def rows_in(self, vector_slots: NDArray[np.uint32]) -> Slots:
         """List the rows of a segment's vectors whose chunks are selected; kept once found."""
         for known in self.rows:
-            if known.segment is segment:
+            if known.vector_slots is vector_slots:
                 return known.rows
-        rows = np.flatnonzero(self.chunks.take(segment.vector_slots))
-        self.rows.append(RowsOfSegment(segment, rows))
+        rows = np.flatnonzero(self.chunks.take(vector_slots))
+        self.rows.append(RowsOfSegment(vector_slots, rows))
         return rows
 
-    def keep_rows_of(self, segments: Sequence[Segment]) -> None:
+    def keep_rows_of(self, arrays: Sequence[NDArray[np.uint32]]) -> None:
         """Forget the rows of segments that were merged since."""
-        self.rows[:] = [row for row in self.rows if any(row.segment is each for each in segments)]
+        self.rows[:] = [
+            row for row in self.rows if any(row.vector_slots is each for each in arrays)
+        ]
 
 
 def select_chunks(columns: ChunkColumns, memories: Mask) -> Selection:

@@ -13,6 +13,7 @@ Mode = Literal["hybrid", "vector", "fts"]
 Granularity = Literal["fine", "medium", "coarse"]
 Fusion = Literal["evidence", "rrf"]
 Verdict = Literal["answered", "weak", "none"]
+IndexPlace = Literal["memory", "database"]
 
 VERDICTS: tuple[Verdict, ...] = ("answered", "weak", "none")
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
@@ -198,12 +199,17 @@ Hit = ChunkHit | SectionHit | MemoryHit
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """The number of memories and chunks to search, and of chunks without vectors."""
+    """The number of memories and chunks to search, and of chunks without vectors.
+
+    `kept_in` says where the index keeps words and vectors: in the `memory` of this process, or, for
+    a large space on PostgreSQL, in the `database`.
+    """
 
     memories: int
     chunks: int
     pending_vectors: int
     model: str | None
+    kept_in: IndexPlace = "memory"
 
 
 @dataclass(frozen=True, slots=True)

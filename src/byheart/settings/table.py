@@ -157,6 +157,13 @@ class Settings:
         1,
         1_000_000,
     )
+    postgres_local_chunks: int = number(
+        1_000_000,
+        "The most chunks of a space whose postings and vectors each server keeps, on PostgreSQL; "
+        "those of a larger space stay in the database.",
+        0,
+        1_000_000_000,
+    )
     notice_similar: bool = flag(
         True, "Whether a save reports stored memories that are almost the same."
     )

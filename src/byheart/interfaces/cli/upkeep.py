@@ -51,6 +51,9 @@ def status_command(invocation: Invocation) -> None:
         remark(invocation, status.remark)
 
 
+_PLACES = {"memory": "", "database": ", ranked with postings and vectors in the database"}
+
+
 def _facts(status: Status) -> list[tuple[str, str]]:
     index = status.index
     waiting = f", {count(index.pending_vectors, 'chunk')} waiting" if index.pending_vectors else ""
@@ -61,7 +64,7 @@ def _facts(status: Status) -> list[tuple[str, str]]:
         ("store", f"{status.store} (schema {status.schema_version}{writable})"),
         ("space", f"{status.space} (of {count(status.spaces, 'space')})"),
         ("memories", f"{index.memories:,} in {count(status.sessions, 'session')}"),
-        ("chunks", f"{index.chunks:,}"),
+        ("chunks", f"{index.chunks:,}{_PLACES[index.kept_in]}"),
         ("vectors", f"{status.vectors:,} of model {index.model or 'none yet'}{differs}{waiting}"),
         ("size", f"{size(status.size_bytes)}, and {size(status.index_bytes)} of search index"),
     ]

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from hashlib import blake2b
 from pathlib import Path
 
-from byheart.contracts import COPY_MARK, IndexCopy, Ledger, Remove
+from byheart.contracts import COPY_MARK, IndexCopy, Ledger, PostingStore, Remove
 from byheart.errors import StoreReadOnly
 from byheart.index.index import Index
 from byheart.model import Finding, Removal, Sizes
@@ -20,6 +20,7 @@ from byheart.storage.postgres.doctor_checks import Doctor
 from byheart.storage.postgres.index_lookup import PostgresIndexLookup
 from byheart.storage.postgres.ledger import PostgresLedger
 from byheart.storage.postgres.migrations import migrate
+from byheart.storage.postgres.posting_tables import PostgresPostingStore
 from byheart.storage.postgres.published_index import PublishedIndex
 from byheart.storage.sql.backend import IndexOf
 from byheart.storage.sql.connection import Connection
@@ -27,6 +28,7 @@ from byheart.storage.sql.storage import INDEX_MEMORY_BYTES, SqlStorage
 from byheart.system.private_files import FILE_MODE, make_private_folder
 
 _MOST_CONNECTIONS = 10
+LOCAL_CHUNKS = 1_000_000
 _VALUES = "SELECT key, value FROM store WHERE key IN ('store_id', ?)"
 
 
@@ -40,12 +42,18 @@ class PostgresStorage(SqlStorage):
         *,
         busy_timeout_seconds: float = 30,
         index_memory_bytes: int = INDEX_MEMORY_BYTES,
+        local_chunks: int = LOCAL_CHUNKS,
         create: bool = True,
         read_only: bool = False,
         for_copy: bool = False,
     ) -> None:
         backend = PostgresBackend(
-            address, cache_dir, busy_timeout_seconds, create=create, read_only=read_only
+            address,
+            cache_dir,
+            busy_timeout_seconds,
+            local_chunks=local_chunks,
+            create=create,
+            read_only=read_only,
         )
         super().__init__(backend, index_memory_bytes, for_copy=for_copy)
 
@@ -59,6 +67,7 @@ class PostgresBackend:
         cache_dir: Path,
         busy_timeout_seconds: float,
         *,
+        local_chunks: int = LOCAL_CHUNKS,
         create: bool = True,
         read_only: bool = False,
     ) -> None:
@@ -74,6 +83,7 @@ class PostgresBackend:
         # The name under which this process claims chunks.
         self._owner = uuid.uuid4().hex
         self._indexes = cache_dir / "indexes" / str(values["store_id"])
+        self._local_chunks = local_chunks
         self._copy_mark: str | None = values.get(COPY_MARK)
         self._ledger = PostgresLedger(self.database.connected_alone, address.schema)
 
@@ -146,6 +156,12 @@ class PostgresBackend:
         if scope is None:
             return None
         return PublishedIndex(self.database.connected_alone, self.database.schema, scope)
+
+    def posting_store(self, scope: str | None) -> PostingStore | None:
+        """Give the place for the postings of a space that is large."""
+        if scope is None:
+            return None
+        return PostgresPostingStore(self.database, scope, self._local_chunks)
 
     def prepare_publishing(self) -> int:
         """Make the folder of index files, and give the mode of private files."""

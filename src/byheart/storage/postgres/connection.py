@@ -77,11 +77,14 @@ class PostgresConnection:
         self._words = raw_queries.WordWriter(raw)
         self._prefetching = False
 
-    def execute(self, statement: str, values: Values = ()) -> psycopg.Cursor[Any]:
-        """Run a statement."""
+    def execute(
+        self, statement: str, values: Values = (), *, binary: bool = False
+    ) -> psycopg.Cursor[Any]:
+        """Run a statement; with `binary`, the server sends values as they are in memory."""
         # The server plans a prepared statement again if it reaches the tables of another part: the
         # comment makes it another statement for each part.
-        return self.raw.execute(f"{translate(statement)} /* {self._part} */", values or None)
+        written = f"{translate(statement)} /* {self._part} */"
+        return self.raw.execute(written, values or None, binary=binary)
 
     def prefetch(self, *calls: Lookup) -> None:
         """Send the first question of each call, without waiting for the answer."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import psycopg
@@ -49,7 +49,16 @@ _LARGE_INDEX_BYTES = 256 * 1024 * 1024
 # These tables hold texts that stay: a piece that is found there belongs to another memory too.
 _HELD_TABLES = frozenset(query.rpartition(" ")[2] for query in HELD)
 # These tables hold single words or codes: no piece of a text can be found there.
-_PIECELESS_TABLES = frozenset({"chunk_words", "vocabulary", "vectors", "published_index_parts"})
+_PIECELESS_TABLES = frozenset(
+    {
+        "chunk_words",
+        "vocabulary",
+        "vectors",
+        "published_index_parts",
+        "posting_runs",
+        "posting_blocks",
+    }
+)
 
 _OF_MEMORIES = f"""
     {WORDED} WHERE (m.memory_id = ANY(?1) OR m.version_of = ANY(?1)) AND m.space = ?2"""
@@ -128,7 +137,7 @@ def sweep(database: Database, index_of: IndexOf, scopes: Sequence[str | None]) -
         done &= _clean_tables(database, part) is None
     for scope in scopes:
         done &= index_of(scope).rewrite()
-    if done and _clean_copies(database) is None:
+    if done and _clean_copies(database, range(database.parts)) is None:
         with database.writing(None) as connection:
             connection.run("DELETE FROM store WHERE key LIKE ?", (f"{UNSWEPT}:%",))
 
@@ -161,14 +170,17 @@ def _sweep(database: Database, index: Index, space: Space) -> str | None:
     try:
         # Also the copy of its file in the database.
         rewritten = None if index.rewrite() else "the index could not be written again"
-        return reason or rewritten or _clean_copies(database)
+        return reason or rewritten or _clean_copies(database, [space.part])
     except StoreError as error:
         return reason or error.message
 
 
-def _clean_copies(database: Database) -> str | None:
-    tables = repairs.tables_in(database, database.schema)
-    return repairs.vacuum(database, [each for each in tables if ".published_index" in each])
+def _clean_copies(database: Database, parts: Iterable[int]) -> str | None:
+    """Remove dead rows of what was derived from deleted rows, and is replaced by now."""
+    schemas = [database.schema, *(part_schema(database.schema, part) for part in parts)]
+    tables = [each for schema in schemas for each in repairs.tables_in(database, schema)]
+    derived = [each for each in tables if ".published_index" in each or ".posting_" in each]
+    return repairs.vacuum(database, derived)
 
 
 def _clean_tables(database: Database, part: int) -> str | None:

@@ -12,6 +12,7 @@ from byheart.language.raw_query import RawQuery
 from byheart.model import Filter
 from byheart.storage.postgres import raw_queries
 from byheart.storage.postgres.connection import PostgresConnection
+from byheart.storage.postgres.posting_tables import PostgresStoredPostings
 from byheart.storage.sql import writing
 from byheart.storage.sql.accesses import LATEST, to_accesses
 from byheart.storage.sql.filters import subqueries
@@ -60,6 +61,10 @@ class PostgresIndexLookup:
     def accesses(self, space: str, limit: int) -> Accesses:
         """List the memories of a space that were accessed last."""
         return to_accesses(self._connection.each(LATEST, (space, limit)))
+
+    def stored_postings(self) -> PostgresStoredPostings:
+        """Read the postings of a large space."""
+        return PostgresStoredPostings(self._connection)
 
     def active_model_name(self) -> str | None:
         """Name the model whose vectors are searched."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from byheart.contracts import IndexCopy, IndexLookup, Ledger, Remove
+from byheart.contracts import IndexCopy, IndexLookup, Ledger, PostingStore, Remove
 from byheart.errors import StoreReadOnly
 from byheart.index.index import Index
 from byheart.model import Finding, Removal, Sizes
@@ -52,6 +52,10 @@ class Backend(Database, Protocol):
 
     def index_copy(self, scope: str | None) -> IndexCopy | None:
         """Give the place in the database for a copy of that file; `None` where it has none."""
+        ...
+
+    def posting_store(self, scope: str | None) -> PostingStore | None:
+        """Give the place for the postings of a large space; `None` where all are local."""
         ...
 
     @property

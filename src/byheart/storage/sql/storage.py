@@ -113,14 +113,23 @@ class SqlStorage:
     def _make_index(self, scope: str | None) -> Index:
         backend = self._backend
         database = SqlIndexedDatabase(backend, scope)
-        return Index(backend.index_path(scope), database, backend.index_copy(scope))
+        copy, postings = backend.index_copy(scope), backend.posting_store(scope)
+        return Index(backend.index_path(scope), database, copy, postings)
 
     def _reader(self, connection: Connection, space: str | None) -> SqlReader:
         def attach(now: int) -> ArraySearch:
-            view = self._index(space).view(SqlIndexSource(connection))
+            index, lookup = self._index(space), self._backend.lookup(connection)
+            view = index.view(SqlIndexSource(connection))
             if view is None:
                 raise AheadOfSnapshot
-            return ArraySearch(view, self._backend.lookup(connection), now)
+            if view.stored is not None:
+                stored = lookup.stored_postings()
+                if stored is None or stored.covered_to() < view.stored.last_chunk_no:
+                    # The file is older than the last removal of the postings: read it all again.
+                    index.discard()
+                    raise AheadOfSnapshot
+                view = view.bound_to(stored)
+            return ArraySearch(view, lookup, now)
 
         return SqlReader(connection, attach)
 
@@ -150,6 +159,9 @@ class SqlStorage:
         """Ask at once for everything that a search asks for anyway."""
         source, scope = SqlIndexSource(connection), self._backend.index_scope(space)
         connection.prefetch(source.last_change, reader.models.read)
+        if self._index(space).is_stored:
+            stored = self._backend.lookup(connection).stored_postings()
+            connection.prefetch(*([] if stored is None else [stored.covered_to]))
         if scope in self._written:
             self._written.discard(scope)
             self._index(space).prefetch(source)

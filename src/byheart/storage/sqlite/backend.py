@@ -128,6 +128,10 @@ class SqliteBackend:
         path = self.database.path
         return path.with_name(path.name + "-index")
 
+    def posting_store(self, scope: str | None) -> None:  # noqa: ARG002
+        """Give no place: the index is beside the database anyway."""
+        return
+
     def index_copy(self, scope: str | None) -> None:  # noqa: ARG002
         """Give none: the file beside the database is there for all processes."""
         return

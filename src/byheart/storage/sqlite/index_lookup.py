@@ -73,6 +73,10 @@ class SqliteIndexLookup:
         """List the memories of a space that were accessed last."""
         return to_accesses(self._connection.execute(LATEST, (space, limit)))
 
+    def stored_postings(self) -> None:
+        """Give nothing: the index is beside the file."""
+        return
+
     def active_model_name(self) -> str | None:
         """Name the model whose vectors are searched."""
         return self._connection.execute(  # type: ignore[no-any-return]

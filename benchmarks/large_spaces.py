@@ -1,0 +1,255 @@
+"""Measure large spaces on PostgreSQL: postings and vectors in the database, or in each server.
+
+    python benchmarks/large_spaces.py --data FOLDER [--sizes 20000,100000] [--questions 60]
+
+FOLDER, passages and questions are those of speed.py; vectors are those of the hash embedder. The
+rows are copied into the tables, without what only saves and raw queries need. Two servers on the
+same database are asked in turns: one keeps postings and vectors in its memory, for the other one
+the space is large. Their answers must be equal. Times are CPU milliseconds, p50 / p95 (process +
+database server); memory is that of a process that has searched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import speed
+
+import byheart
+from byheart.embedding.hash_embedder import HashEmbedder
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.postgres_server import private_server
+
+FILTERS: Mapping[str, Mapping[str, str]] = {
+    "no filter": {},
+    "10 %": {"kind": "kind-3"},
+    "1 %": {"agent_id": "agent-42"},
+    "0.01 %": {"title": "title-7"},
+}
+MODES = ("hybrid", "fts", "vector")
+SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB"}
+_BITS = 36
+_MEMORY = """
+import json, sys
+import byheart
+given, questions = json.load(sys.stdin)
+store = byheart.open(**given)
+for question in questions:
+    place = store.search(question).index.kept_in
+status = open("/proc/self/status").read()
+named = [int(status.split(name)[1].split()[0]) / 1024 for name in ("RssAnon:", "RssFile:")]
+print(json.dumps([place, *named]))
+store.close()
+"""
+
+
+def open_store(address: str, cache: Path, local_chunks: int) -> byheart.MemoryStore:
+    return byheart.open(
+        address,
+        embedding_provider="hash",
+        cache_dir=str(cache),
+        notice_similar=False,
+        postgres_local_chunks=local_chunks,
+    )
+
+
+def fill(address: str, passages: Sequence[str]) -> None:
+    """Copy passages into the tables as memories of one chunk, made like one that was saved."""
+    embedder, bases = HashEmbedder(), {}
+    with psycopg.connect(address) as db:
+        db.execute("SET search_path = byheart_01, byheart")
+        for table in ("memories", "chunks", "vectors", "changes"):
+            cursor = db.execute(f"SELECT * FROM {table} ORDER BY 2 LIMIT 1".encode())
+            row = cursor.fetchone()
+            assert row is not None
+            names = [each.name for each in cursor.description or ()]
+            bases[table] = dict(zip(names, row, strict=True))
+        [(first,)] = db.execute(
+            "SELECT 1 + greatest(nextval('byheart.numbers'), nextval('byheart.chunk_numbers'))"
+        ).fetchall()
+        kept: dict[str, list[dict[str, Any]]] = {name: [] for name in bases}
+        for start in range(0, len(passages), 1000):
+            texts = passages[start : start + 1000]
+            for at, (text, vector) in enumerate(zip(texts, embedder.embed(texts), strict=True)):
+                number = first + start + at
+                own = (1 << _BITS) | number
+                digest = sha256(text.encode()).digest()
+                fields = {
+                    "memories": {
+                        "memory_id": f"mem_{number:026}",
+                        "content_hash": digest,
+                        "kind": f"kind-{number % 10}",
+                        "agent_id": f"agent-{number % 100}",
+                        "source": f"title-{number % 10_000}",
+                        "summary": text[:80],
+                    },
+                    "chunks": {"content": text, "end_char": len(text), "token_count": 150},
+                    "vectors": {"text_hash": digest[:16], "embedding": vector.tobytes()},
+                    "changes": {"stamp": number},
+                }
+                numbers = dict.fromkeys(("memory_no", "chunk_no", "vector_no", "change_no"), own)
+                for table, base in bases.items():
+                    known = {name: value for name, value in numbers.items() if name in base}
+                    kept[table].append({**base, **fields[table], **known})
+            for table, rows in kept.items():
+                _copy(db, table, rows)
+                rows.clear()
+        for sequence in ("numbers", "chunk_numbers"):
+            db.execute(f"SELECT setval('byheart.{sequence}', {first + len(passages)})".encode())
+
+
+def _copy(db: psycopg.Connection[Any], table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    with db.cursor().copy(f"COPY {table} ({', '.join(rows[0])}) FROM STDIN".encode()) as copy:
+        for row in rows:
+            copy.write_row(tuple(row.values()))
+
+
+class Clock:
+    """Read the CPU time of this process and of the processes of the server."""
+
+    def __init__(self, address: str) -> None:
+        with psycopg.connect(address) as db:
+            [(pid,)] = db.execute("SELECT pg_backend_pid()").fetchall()
+        parent = psutil.Process(pid).parent()
+        assert parent is not None
+        self._postmaster = parent
+
+    def read(self) -> tuple[float, float]:
+        ended = self._postmaster.cpu_times()
+        server = ended.children_user + ended.children_system
+        for child in self._postmaster.children():
+            with contextlib.suppress(OSError):  # it has ended
+                times = Path(f"/proc/{child.pid}/schedstat").read_text().split()
+                server += int(times[0]) / 1e9
+        return time.process_time() * 1000, server * 1000
+
+
+def ask(
+    stores: Mapping[str, byheart.MemoryStore], questions: Sequence[str], clock: Clock
+) -> Iterator[str]:
+    """Ask every store everything, in turns; give a line for each mode and filter."""
+    for mode in MODES:
+        for name, where in FILTERS.items():
+            given = {"source_label": where["title"]} if "title" in where else dict(where)
+            for store in stores.values():
+                for question in questions[:3]:
+                    store.search(f"{question} please", mode=mode, **given)  # type: ignore[arg-type]
+            spent: dict[str, list[tuple[float, float]]] = {place: [] for place in stores}
+            differing = 0
+            for question in questions:
+                answers = []
+                for place, store in stores.items():
+                    before = clock.read()
+                    found = store.search(question, mode=mode, **given)  # type: ignore[arg-type]
+                    after = clock.read()
+                    spent[place].append((after[0] - before[0], after[1] - before[1]))
+                    answers.append([(hit.memory_id, hit.score) for hit in found.results])
+                    assert found.index.kept_in == place
+                differing += answers[0] != answers[1]
+            parts = []
+            for place, times in spent.items():
+                total = sorted(client + server for client, server in times)
+                client, server = (statistics.median(each) for each in zip(*times, strict=True))
+                p50, p95 = statistics.median(total), total[int(len(total) * 0.95)]
+                parts.append(f"{place} {p50:.1f} / {p95:.1f} ({client:.1f} + {server:.1f})")
+            yield f"{mode:7} {name:10} {'  '.join(parts)}  differing answers {differing}"
+
+
+def sizes(address: str) -> str:
+    with psycopg.connect(address) as db:
+        rows = db.execute(
+            "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relname IN "
+            "('posting_blocks', 'posting_runs', 'chunks', 'vectors', 'memories', "
+            "'published_index_parts') AND pg_total_relation_size(oid) > 200000 ORDER BY 1"
+        ).fetchall()
+    return ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in rows)
+
+
+def memory_of(address: str, cache: Path, local_chunks: int, questions: Sequence[str]) -> str:
+    given = {
+        "db_path": address,
+        "embedding_provider": "hash",
+        "cache_dir": str(cache),
+        "postgres_local_chunks": local_chunks,
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", _MEMORY],
+        input=json.dumps([given, list(questions)]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    place, private, mapped = json.loads(done.stdout)
+    return f"{place}: {private:.0f} MB private, {mapped:.0f} MB of mapped files"
+
+
+def main() -> None:
+    """Fill a space step by step, and measure at each size."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--sizes", default="20000,100000")
+    parser.add_argument("--questions", type=int, default=60)
+    asked = parser.parse_args()
+    sentences, questions = speed.read_texts(asked.data)
+    questions, passages = questions[: asked.questions], speed.make_passages(sentences)
+    with tempfile.TemporaryDirectory() as folder, private_server(**SETTINGS) as server:
+        address, held = server.url(parts="2"), 1
+        caches = {"memory": Path(folder) / "one", "database": Path(folder) / "two"}
+        least = {"memory": 1_000_000_000, "database": 1000}
+        with closing(open_store(address, caches["memory"], least["memory"])) as store:
+            store.save(next(passages), kind="kind-0", agent_id="agent-0")
+        for size in map(int, asked.sizes.split(",")):
+            started = time.process_time()
+            fill(server.url(), [next(passages) for _ in range(size - held)])
+            print(f"\n{size:,} chunks; filled in {time.process_time() - started:.0f} s")
+            held = size
+            stores, clock = {}, Clock(server.url())
+            for place, cache in caches.items():
+                before = clock.read()
+                stores[place] = open_store(address, cache, least[place])
+                stores[place].search("the first question reads all texts")
+                built = clock.read()
+                stores[place]._storage.refresh("default")
+                stored = clock.read()
+                took = [
+                    f"{(late[0] - early[0]) / 1000:.1f} + {(late[1] - early[1]) / 1000:.1f} s"
+                    for early, late in ((before, built), (built, stored))
+                ]
+                print(f"{place}: read {took[0]}, publish {took[1]}", flush=True)
+            with psycopg.connect(server.url(), autocommit=True) as db:
+                db.execute("VACUUM ANALYZE")
+            print(sizes(server.url()), flush=True)
+            for line in ask(stores, questions, clock):
+                print(line, flush=True)
+            saved = clock.read()
+            for number in range(20):
+                text = f"Fresh text {number} of {size}: {questions[number % len(questions)]}"
+                memory_id = stores["database"].save(text).memory_id
+                hits = stores["database"].search(text).results
+                assert memory_id in [hit.memory_id for hit in hits]
+            done = clock.read()
+            took = [(late - early) / 20 for early, late in zip(saved, done, strict=True)]
+            print(f"a save and a search for it: {took[0]:.1f} + {took[1]:.1f} ms")
+            for each in stores.values():
+                each.close()
+            for place, cache in caches.items():
+                print(memory_of(address, cache, least[place], questions[:30]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
