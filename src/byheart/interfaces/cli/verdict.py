@@ -54,6 +54,9 @@ def explain_verdict(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None
     if answer.grounds.chunks is not None:
         known.append(f"chosen from {answer.grounds.chunks:,}")
     screen.line(Part(f"of the best hit: {', '.join(known)}", "dim"), indent=1)
+    index = answer.index if isinstance(answer, SearchAnswer) else answer.index_state
+    if index is not None and index.kept_in == "database":
+        screen.line(Part("ranked with postings and vectors in the database", "dim"), indent=1)
     for time in answer.times:
         period = f"from {_day(time.start)} to {_day(time.end)}"
         screen.line(Part(f'"{time.text}" prefers memories {period}', "dim"), indent=1)
