@@ -1,7 +1,7 @@
 """Read postings and vectors of a large space from its database, as a segment of the index.
 
-The index of a large space keeps its columns and the signs of its vectors in memory. They take about
-a tenth of the room, and decide which few postings and vectors a question needs.
+The index of a large space keeps its columns and the signs of its vectors in memory. They take much
+less room, and decide which few postings and vectors a question needs.
 """
 
 from __future__ import annotations
