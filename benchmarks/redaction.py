@@ -3,9 +3,9 @@
     python benchmarks/redaction.py [--data FOLDER] [--show N]
 
 FOLDER holds a folder for each set of texts that count as harmless, such as the public evaluation
-sets (see docs/quality.md). Each text is cut at line ends into passages of at most 1,600 characters,
-about the size of a chunk; questions are left out. Whatever is redacted is shown, masked, for a
-person to judge. Without FOLDER this part is left out.
+sets (see docs/quality-method.md). Each text is cut at line ends into passages of at most 1,600
+characters, about the size of a chunk; questions are left out. Whatever is redacted is shown,
+masked, for a person to judge. Without FOLDER this part is left out.
 
 The recall is measured on the examples of src/byheart/extraction/secret_patterns.json, each in
 sentences of six languages. The patterns were written with these examples in view, so this says that

@@ -6,16 +6,16 @@
     python benchmarks/quality contexts --data FOLDER --stores FOLDER
     python benchmarks/quality vectors --data FOLDER --stores FOLDER --out RUN.jsonl [--late 20]
 
-FOLDER holds one folder per set; docs/quality.md says where to get them. Every document is saved as
-a memory, each conversation in its own session; stores are kept between runs. `run` asks every
-question in every mode, and the peers that are installed, and prints nDCG@10, recall, MRR and hit@1,
-with a 95 % range of the difference to an earlier run. `compare` shows what two runs, or two systems
-of one, gave question by question, and the worst losses. `verdict` asks every set its own questions
-and some of the others': how often is each verdict given, and how far is `confidence` right? With
-`--small`, it asks stores of so many documents. `contexts` counts the passages that a context holds
-and leaves out as unrelated. `vectors` tries other ways to make vectors, on
-samples of the sets, and on documents with sections (`wikitexts`, `pubmed`, `obsidian-help`,
-`rust-book`); what is embedded on the way is kept beside the stores.
+FOLDER holds one folder per set; docs/quality-method.md says where to get them. Every document is
+saved as a memory, each conversation in its own session; stores are kept between runs. `run` asks
+every question in every mode, and the peers that are installed, and prints nDCG@10, recall, MRR and
+hit@1, with a 95 % range of the difference to an earlier run. `compare` shows what two runs, or two
+systems of one, gave question by question, and the worst losses. `verdict` asks every set its own
+questions and some of the others': how often is each verdict given, and how far is `confidence`
+right? With `--small`, it asks stores of so many documents. `contexts` counts the passages that a
+context holds and leaves out as unrelated. `vectors` tries other ways to make vectors, on samples of
+the sets, and on documents with sections (`wikitexts`, `pubmed`, `obsidian-help`, `rust-book`); what
+is embedded on the way is kept beside the stores.
 """
 
 from __future__ import annotations

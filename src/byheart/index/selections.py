@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Okapi BM25, with the constants SQLite's own bm25() uses.
 K1, B = 1.2, 0.75
 # BM25 treats no chunk as longer than this many times the mean length. In a store of short facts, a
-# unique word in a full-size chunk would otherwise count for too little (docs/quality.md).
+# unique word in a full-size chunk would otherwise count for too little (docs/quality-trials.md).
 LONGEST = 3.0
 # A selection that is used more often than this keeps the norms of all its chunks.
 _FEW_USES = 3

@@ -14,8 +14,8 @@ def chunk_terms(chunk: ChunkText) -> list[str]:
     """List the terms that a chunk is found by: its text, its headings, its title and summary.
 
     A word of a title or heading counts twice: that ranks better on every evaluation set with titles
-    (docs/quality.md). Words beyond English have pieces besides. A chunk that repeats another text
-    has no terms: searches find the other text.
+    (docs/quality-trials.md). Words beyond English have pieces besides. A chunk that repeats another
+    text has no terms: searches find the other text.
     """
     if chunk.chunk_type == ECHO:
         return []

@@ -5,7 +5,7 @@ same kind of figure through z, the number of standard deviations above the quest
 for a normal background, the odds of such a match by chance fall with exp(-z²/2). So the two figures
 can be added, and each retriever counts as far as it distinguishes chunks: words that every chunk
 has weigh nothing, and neither do the cosines of a model that finds all texts alike. Both figures
-grow with the logarithm of the store's size, so one weight serves any size (docs/quality.md).
+grow with the logarithm of the store's size, so one weight serves any size (docs/quality-method.md).
 
 Four rules keep a weak model from drowning the words. Cosines of some models have a long upper tail,
 where many deviations above the mean mean little: the tail is shortened to that of an ordinary

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from byheart.language.raw_query import RawQuery
 
 FIRST_TIER = 300
-# This is enough for the ten passages or sections of a page (docs/quality.md).
+# This is enough for the ten passages or sections of a page (docs/quality-method.md).
 FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 

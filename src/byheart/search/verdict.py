@@ -15,8 +15,8 @@ regressions on ten public data sets and on small stores, where half of the quest
 another data set. The result says whether the hit is about the question: `related`.
 
 A hit about the question need not be the right one: others may be as much about it. So the
-probability that it is right is estimated by its lead over the next memory. docs/quality.md has the
-fits, their accuracy on held-out data sets, and the limits.
+probability that it is right is estimated by its lead over the next memory. docs/quality-method.md
+has the fits, and docs/quality.md their accuracy on held-out data sets, and the limits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from byheart.search.ranking import Best, Ranking
 from byheart.search.term_rarities import TermRarities, weigh_terms
 
 # Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by
-# words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above ANSWERED_FROM.
+# words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above RELATED_FROM.
 NONE_BELOW, RELATED_FROM = 0.05, 0.35
 # The log odds that a hit about the question is right: of the only chunk, less for up to a hundred
 # chunks, among which there are more rivals, and by each unit of its lead, which is ln(chunks). A
