@@ -39,6 +39,22 @@ def test_hits_say_how_near_they_are_and_if_asked_why(store: MemoryStore) -> None
     assert "by keyword in place 1" in explained
 
 
+def test_a_listing_without_a_question_names_no_similarity(store: MemoryStore) -> None:
+    store.save("The harbour opens at six.")
+    listed = text(store, "memory_search", query="")
+    assert "The harbour opens at six." in listed
+    assert "similarity" not in listed
+
+
+def test_a_context_of_unrelated_passages_alone_is_not_blamed_on_the_budget(
+    store: MemoryStore,
+) -> None:
+    store.save("The harbour opens at six.")
+    shown = text(store, "memory_context", session_id="s1", query="recipe for apple pie")
+    assert "nothing here seems to answer this; left out: 1 unrelated" in shown
+    assert "ask for more" not in shown
+
+
 def test_a_budget_that_is_too_small_is_not_told_as_nothing(store: MemoryStore) -> None:
     store.save("The harbour opens at six.")
     store.log("s1", "user", "When does the harbour open, please?")
@@ -121,7 +137,7 @@ def test_hits_that_may_be_no_answer_are_said_to_be(store: MemoryStore) -> None:
     store.save("The harbour opens at six.")
     for tool in ("memory_search", "memory_recall"):
         doubtful = text(store, tool, query="how do penguins breed on ice")
-        assert "None of these may answer the question" in doubtful
+        assert "Probably none of these answers the question" in doubtful
         assert "answer the question" not in text(store, tool, query="The harbour opens at six.")
 
 

@@ -89,7 +89,7 @@ def _doubt(answer: Wire) -> list[str]:
     """Warn if the results may not answer the question."""
     sure = f"(confidence {answer['confidence']:.2f})"
     if answer["verdict"] == "none":
-        return [f"None of these may answer the question {sure}: it may not be in memory."]
+        return [f"Probably none of these answers the question {sure}: it may not be in memory."]
     if answer["verdict"] == "weak":
         return [f"It is not sure that these answer the question {sure}."]
     return []
@@ -99,7 +99,9 @@ def _hit(number: int, hit: Wire) -> str:
     name = hit.get("chunk_id", hit["memory_id"])
     title = hit.get("title") or hit.get("header_path") or ""
     text = hit.get("chunk_content") or hit.get("section_content") or hit.get("content") or ""
-    near = [f"similarity {hit['similarity']:.2f}"] if "similarity" in hit else []
+    similarity = hit.get("similarity")
+    compared = similarity is not None and similarity <= 1  # a listing has a higher one
+    near = [f"similarity {similarity:.2f}"] if compared else []
     about = ", ".join([*_about(hit), *near, *_explained(hit.get("explanation"))])
     shown = f"{number}. [{name}] {title}\n({about})\n{text.strip()}".replace("] \n", "]\n")
     return break_marks(shown)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,9 +158,19 @@ def _from_start(store: MemoryStore, memory: Wire, given: Mapping[str, Any], gran
 
 def _without_items(receipt: Wire) -> Wire:
     """Explain why a block is empty: its frame alone would look like an answer."""
-    left_out = len(receipt["left_out"])
-    budget = f"none of {left_out} parts fits in {receipt['max_tokens']} tokens: ask for more"
-    return {"text": "", "remark": budget if left_out else "nothing is known about this session"}
+    reasons = [each["reason"] for each in receipt["left_out"]]
+    if not reasons:
+        remark = "nothing is known about this session"
+    elif too_long := reasons.count("budget"):
+        fits = f"none of {too_long} parts fits in {receipt['max_tokens']} tokens"
+        remark = f"{fits}: ask for more"
+    else:
+        remark = f"nothing here seems to answer this; left out: {_count_each(reasons)}"
+    return {"text": "", "remark": remark}
+
+
+def _count_each(reasons: Sequence[str]) -> str:
+    return ", ".join(f"{number} {reason}" for reason, number in Counter(reasons).items())
 
 
 def _without_nulls(value: Any) -> Any:
