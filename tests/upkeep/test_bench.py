@@ -160,7 +160,8 @@ def test_vectors_that_wait_are_named(open_store: OpenStore) -> None:
     embedder.down = False
     bench = store.admin.bench(questions=1)
     assert not bench.ok
-    assert "vectors are missing for 1 chunks" in bench.message
+    assert "vectors are missing for 1 chunk" in bench.message
+    assert "1 chunks" not in bench.message
 
 
 def test_a_stale_keyword_entry_is_named(filled: MemoryStore, path: Path) -> None:

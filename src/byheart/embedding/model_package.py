@@ -77,7 +77,8 @@ def install_model(path: Path, cache_dir: Path, sha256: str | None = None) -> str
     try:
         if sha256 is not None and (found := sha256_of(path)) != sha256.strip().lower():
             raise ModelFilesError(
-                f"{path} has the SHA-256 {found}, not {sha256}", "copy the file again"
+                f"{path} has the SHA-256 {found}, not {sha256}",
+                "copy the file again, or check the checksum",
             )
         with zipfile.ZipFile(path) as archive:
             label = _read_label(archive, path)

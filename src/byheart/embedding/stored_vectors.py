@@ -54,6 +54,11 @@ def count_waiting(storage: Storage, of: Sequence[str] = ()) -> int:
         return reader.models.count_lacking(None, of)
 
 
+def describe_missing(chunks: int) -> str:
+    """Say for how many chunks vectors are missing."""
+    return f"vectors are missing for {chunks:,} {'chunk' if chunks == 1 else 'chunks'}"
+
+
 @one_transaction
 def count_lacking(storage: Storage, model: Model) -> tuple[int, int]:
     """Count the chunks without vectors of a model, and all chunks."""

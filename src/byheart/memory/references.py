@@ -56,10 +56,11 @@ def complete_id(reader: Reader, name: str, space: str) -> str:
     if not found or beginning in found:
         return name
     if len(found) > 1:
+        short = shorten_ids(reader, found[:_SHOWN_IDS], space)
         more = ", …" if len(found) > _SHOWN_IDS else ""
         raise InvalidInput(
             f"several memories have ids that begin with {beginning}",
-            f"type more letters: {', '.join(found[:_SHOWN_IDS])}{more}",
+            f"type more letters: {', '.join(short.values())}{more}",
         )
     return found[0] + match["rest"]
 

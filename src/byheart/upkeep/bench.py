@@ -180,7 +180,7 @@ class Bencher:
             yield Finding("model", False, remark, Hint("run: ", Do("admin.reembed")))
         waiting = stored_vectors.count_waiting(self._storage)
         if waiting:
-            message = f"vectors are missing for {waiting:,} chunks"
+            message = stored_vectors.describe_missing(waiting)
             yield Finding("vectors", False, message, Hint("run: ", Do("admin.doctor", fix=True)))
 
     def _measure(

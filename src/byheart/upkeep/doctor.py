@@ -121,7 +121,7 @@ def _pending(
         return Finding(
             name,
             False,
-            f"vectors are missing for {waiting:,} chunks",
+            stored_vectors.describe_missing(waiting),
             Hint("run: ", Do("admin.doctor", fix=True)),
         )
     message = f"made {made:,} that were missing" if made else "in order"

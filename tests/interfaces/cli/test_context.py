@@ -81,8 +81,8 @@ def test_who_asks_nothing_of_a_session_without_turns_is_told_so(
     ran = run("context", "s1")
     assert (ran.code, ran.out) == (0, PREAMBLE)
     assert ran.err == (
-        "nothing was asked, and this session has no turns, summary or pins yet: "
-        "give a QUERY, or log turns\n"
+        "nothing was asked, and the session 's1' has no turns, summary or pins yet: "
+        "give a QUERY behind it, or log turns\n"
     )
 
 

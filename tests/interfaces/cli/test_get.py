@@ -91,7 +91,7 @@ def test_the_first_letters_of_an_id_are_enough_if_no_other_begins_so(
     ran = run("get", first[:both])
     assert ran.code == 2
     assert f"several memories have ids that begin with {first[:both]}" in ran.err
-    assert f"type more letters: {first}, {second}" in ran.err
+    assert f"type more letters: {first[:14]}, {second[:14]}" in ran.err
     assert run("get", "mem_0").code == 1, "too short to mean one memory"
     assert run("--space", "other", "get", first[:12]).code == 1
 

@@ -78,6 +78,15 @@ def test_list_goes_on_behind_a_memory(run: Run, stocked: byheart.MemoryStore) ->
     assert "there is no mem_unknown in this space" in unknown.err
 
 
+def test_a_time_after_which_to_list_is_pointed_to_its_flag(
+    run: Run, stocked: byheart.MemoryStore
+) -> None:
+    ran = run("list", "--after", "yesterday")
+    assert ran.code == 2
+    assert "--after takes the id of a memory, not yesterday" in ran.err
+    assert "byheart list --created-after DATE" in ran.err
+
+
 def test_an_empty_list_says_so(run: Run, stocked: byheart.MemoryStore) -> None:
     assert run("list", "--kind", "nothing").out == "No memories here.\n"
     assert run("list", "--offset", "99").out == "No more memories.\n"

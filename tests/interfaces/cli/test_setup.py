@@ -565,6 +565,18 @@ def test_uninstall_undoes_every_setup_and_names_what_is_left(
     assert "no client is set up" in run("uninstall").out
 
 
+def test_uninstall_shows_whole_paths_on_a_narrow_terminal(
+    terminal: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = home / ("long" * 20) / "memory.db"
+    monkeypatch.setenv("BYHEART_DB_PATH", str(kept))
+    kept.parent.mkdir()
+    kept.write_bytes(b"kept")
+    shown = terminal("uninstall", "--dry-run", NO_COLOR="1").out
+    assert str(kept) in shown
+    assert "…" not in shown
+
+
 def test_the_program_is_removed_by_the_tool_that_installed_it(tmp_path: Path) -> None:
     def removal(prefix: str) -> str:
         return name_removal(Running("byheart", f"{prefix}/bin/python", prefix))

@@ -92,7 +92,7 @@ def test_doctor_fails_with_hints_and_mends_what_it_can(
     run("save", "text without a vector")
     ran = run("doctor")
     assert ran.code == 1
-    assert "✗  vectors complete  vectors are missing for 1 chunks" in ran.out
+    assert "✗  vectors complete  vectors are missing for 1 chunk\n" in ran.out
     assert "   run: byheart doctor --fix" in ran.out
     assert run("doctor", "--fix").code == 1
     monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "hash")

@@ -25,8 +25,8 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import ContextAnswer, Memory
 
 _ASKED_NOTHING = (
-    "nothing was asked, and this session has no turns, summary or pins yet: "
-    "give a QUERY, or log turns"
+    "nothing was asked, and the session {} has no turns, summary or pins yet: "
+    "give a QUERY behind it, or log turns"
 )
 _FOUND_NOTHING = "nothing is known of this session yet: log turns, or save memories"
 
@@ -88,7 +88,7 @@ def context_command(
     qualify(invocation, answer.degraded, answer.remark)
     print_text(answer.text)
     if not answer.receipt.items and not answer.receipt.left_out:
-        remark(invocation, _FOUND_NOTHING if asked else _ASKED_NOTHING)
+        remark(invocation, _FOUND_NOTHING if asked else _ASKED_NOTHING.format(repr(session_id)))
     unrelated = sum(each.reason == "unrelated" for each in answer.receipt.left_out)
     if unrelated and not any(each.part == "retrieved" for each in answer.receipt.items):
         remark(invocation, f"nothing here seems to answer this: {unrelated} unrelated left out")

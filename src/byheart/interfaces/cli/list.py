@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.cli.options import filters, flag, page
 from byheart.interfaces.cli.screen import (
     Column,
@@ -39,7 +40,10 @@ def list_command(invocation: Invocation, /, **given: Any) -> None:
     Within a session, the latest iteration comes first.
     """
     with open_store(invocation) as store:
-        found = store.list(**given)
+        try:
+            found = store.list(**given)
+        except NotFound as error:
+            raise _explain(error, given["after"]) from None
         names = shown_ids(store, [memory.memory_id for memory in found.memories])
     if invocation.json:
         print_json(found)
@@ -74,3 +78,13 @@ def list_command(invocation: Invocation, /, **given: Any) -> None:
     elif found.has_more:
         seen = given["offset"] + len(found.memories)
         point_on(invocation, seen, found.total, "byheart list")
+
+
+def _explain(error: NotFound, after: str | None) -> Exception:
+    """Make a clearer error where `--after` names no id, but perhaps a time."""
+    if after is None or after.startswith("mem_"):
+        return error
+    return InvalidInput(
+        f"--after takes the id of a memory, not {after}",
+        "for memories of a time: byheart list --created-after DATE",
+    )

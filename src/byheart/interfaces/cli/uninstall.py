@@ -9,7 +9,6 @@ import click
 from byheart.interfaces.cli.forget import yes
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import (
-    Column,
     Part,
     Screen,
     count,
@@ -72,14 +71,14 @@ def _show(invocation: Invocation, done: Uninstalled) -> None:
     for each in done.clients:
         screen.line(Part(each.title, "name"), Part(each.path, "dim"), indent=1)
     _show_places(screen, done)
-    screen.line("to remove the program:", Part(done.program, "name"))
+    screen.line("to remove the program:")
+    screen.whole(Part(done.program, "name"), indent=1)
 
 
 def _show_places(screen: Screen, done: Uninstalled) -> None:
     if not done.left:
         return
     screen.line("these stay; delete what you do not want to keep:")
-    screen.table(
-        (Column("WHAT", style="name"), Column("SIZE"), Column("PATH", wide=True, style="dim")),
-        [(each.what, size(each.bytes), each.path) for each in done.left],
-    )
+    for each in done.left:
+        screen.line(Part(each.what, "name"), size(each.bytes), indent=1)
+        screen.whole(Part(each.path, "dim"), indent=2)  # a path that is cut cannot be deleted
