@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import byheart
 from byheart.index import file, parts
 from byheart.index.contents import Contents
 from byheart.memory.erasing import erase
@@ -306,6 +307,24 @@ def test_an_index_whose_part_is_missing_is_built_and_written_again(
     assert answers(again) == rebuilt(path, open_store, tmp_path)
     assert publish(again)
     assert parts.read(index, verify=True) is not None
+
+
+def test_a_part_older_than_the_first_model_is_kept(
+    open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_SHARE_TAKEN_IN", 100.0)
+    with byheart.open(path, embedding_provider="none") as without_model:
+        without_model.save_many(items(0, 300))
+    [older] = named(path)
+    for first in (300, 340):
+        store = open_store()
+        store.save_many(items(first, first + 40))
+        assert publish(store)
+        again = store.save(f"apple number {first}", kind="note")
+        assert again.similar  # compares vectors of all parts
+        store.close()
+    assert named(path)[0] == older
+    assert all(each.ok for each in open_store().admin.doctor() if each.check == "search index")
 
 
 def test_doctor_notices_a_damaged_part(open_store: OpenStore, path: Path) -> None:

@@ -354,7 +354,8 @@ class Contents:
         """
         if self.published.vectors_dropped or self.published.head_id != frozen.published.head_id:
             return False
-        self._segments[kept : len(frozen._segments)] = [segment_of(written.content)]
+        segment = segment_of(written.content, self._dimensions)
+        self._segments[kept : len(frozen._segments)] = [segment]
         parts = (*frozen.published.parts[:kept], written.part)
         now = Published.of_parts(written.head.head_id, parts, frozen.rows)
         self.published = self.published.after(frozen.published, now)

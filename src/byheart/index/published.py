@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from byheart.index import file
 from byheart.index.columns import CHUNK_TYPES, CODED, MEMORY_TYPES, Array
 from byheart.index.parts import NOTHING_BEFORE, Arrays, Loaded, Part, Start, count_kept
-from byheart.index.segment import Segment, empty_segment, merge
+from byheart.index.segment import Segment, empty_segment, merge, without_vectors
 from byheart.index.session_order import PLACE, Columns, add_turns, sort_turns
 
 # Removed chunks stay in the files until they are this share of all.
@@ -138,9 +138,13 @@ def _arrays(segment: Segment) -> dict[str, Array]:
     return {name: getattr(segment, name) for name in Segment.__slots__}
 
 
-def segment_of(content: file.IndexFile) -> Segment:
-    """Give the postings and vectors of a part; large arrays stay on disk until they are read."""
-    return Segment(**{name: content.arrays[name] for name in Segment.__slots__})
+def segment_of(content: file.IndexFile, dimensions: int) -> Segment:
+    """Give the postings and vectors of a part; large arrays stay on disk until they are read.
+
+    A part without vectors may be older than the model, whose vectors have so many dimensions.
+    """
+    segment = Segment(**{name: content.arrays[name] for name in Segment.__slots__})
+    return segment if len(segment.vector_slots) else without_vectors(segment, dimensions)
 
 
 def assemble(loaded: Loaded) -> Rows:
@@ -165,7 +169,9 @@ def assemble(loaded: Loaded) -> Rows:
         by_turn = by_turn[chunks["alive"].take(by_turn)]
         first = len(contents[0].arrays["chunk.chunk_nos"])
         by_turn = add_turns(by_turn, memories, chunks, first)
-    return Rows(memories, chunks, names, [segment_of(each) for each in contents], by_turn)
+    dimensions = loaded.head.state["dimensions"]
+    segments = [segment_of(each, dimensions) for each in contents]
+    return Rows(memories, chunks, names, segments, by_turn)
 
 
 def _concatenated(
