@@ -96,3 +96,18 @@ def test_a_transaction_that_fails_changes_no_count(store: MemoryStore) -> None:
         remove_and_fail()
     check_totals(store)
     assert store.list(limit=1).total == 1
+
+
+@pytest.mark.parametrize("database", ["postgres"])
+def test_a_statement_changes_each_count_once(store: MemoryStore) -> None:
+    store.save_many({"content": f"text {number}"} for number in range(50))
+    changes = (
+        "SELECT n_tup_upd FROM pg_stat_xact_user_tables "
+        "WHERE relid = CAST('memory_counts' AS regclass)"
+    )
+    with store._storage._backend.writing(store.space) as connection:  # type: ignore[attr-defined]
+        before = connection.get(changes)
+        connection.run("UPDATE memories SET forgotten_at = 1 WHERE memory_no % 2 = 0")
+        assert connection.get(changes) == before + 1
+    assert store.list(limit=1).total == 25
+    check_totals(store)
