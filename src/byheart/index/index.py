@@ -396,14 +396,18 @@ class Index:
 
     def discard(self) -> None:
         """Discard the index in memory, its file, the copy of the file, and stored postings."""
-        with self._publishing, self._lock:
-            self._contents = self._view = None
-            self._remove_files()
+        self.discard_files()
         if self._postings is not None and self._database.writable:
             with self._postings.changing(wait=True) as changes:
                 if changes is not None:
                     changes.remove([run.run_no for run in changes.runs()])
-        if self._exchange is not None:
+
+    def discard_files(self) -> None:
+        """Discard the index in memory, its file, and the copy of the file."""
+        with self._publishing, self._lock:
+            self._contents = self._view = None
+            self._remove_files()
+        if self._exchange is not None and self._database.writable:
             self._exchange.clear()
         self.on_resize()
 

@@ -239,6 +239,22 @@ def test_a_server_whose_postings_were_removed_reads_the_texts_again(open_server:
     assert server.ask() == expected
 
 
+def test_a_server_that_lost_a_run_keeps_the_others(open_server: Open) -> None:
+    server = open_server(10)
+    for numbers in (range(40), range(40, 50)):
+        server.save(numbers)
+        expected = server.ask()
+        server.storage.refresh("default")
+    assert server.runs() == [40, 10]
+    with server.backend.writing("default") as connection:
+        connection.run("DELETE FROM posting_runs WHERE chunks = 10")
+    assert server.ask() == expected
+    assert server.runs()[0] == 40
+    server.storage.refresh("default")
+    assert server.runs() == [40, 10]
+    assert server.ask() == expected
+
+
 def test_another_model_has_its_vectors_found_in_a_large_space(open_server: Open) -> None:
     server, local = open_server(10), open_server(1000)
     server.save(range(40))

@@ -126,7 +126,8 @@ class SqlStorage:
                 stored = lookup.stored_postings()
                 if stored is None or stored.covered_to() < view.stored.last_chunk_no:
                     # The file is older than the last removal of the postings: read it all again.
-                    index.discard()
+                    # Runs that another server has stored since stay.
+                    index.discard_files()
                     raise AheadOfSnapshot
                 view = view.bound_to(stored)
             return ArraySearch(view, lookup, now)
