@@ -888,7 +888,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "cleanup": {"days_old": 90, "dry_run": True},
     "expand": {"around": 2},
-    "recall": {"max_tokens": 1000, "limit": 20},
+    "recall": {"max_tokens": None, "limit": 20},  # settings say how many tokens
     "context": {"include_global": True},
 }
 

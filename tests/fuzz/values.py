@@ -50,7 +50,7 @@ _TEXTS: Mapping[str, Sequence[str]] = {
     "valid_until": ("2090-01-01",),
 }
 # Replaced by ids that exist; the tests hand them in.
-_IDS = ("superseded_by", "memory_id", "chunk_id", "id", "by", "keep", "others")
+_IDS = ("superseded_by", "memory_id", "chunk_id", "id", "by", "keep", "others", "after")
 HOSTILE: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 7, 10**30, 1.5, -0.0, 1e308, "", " ", "x", "mem_1#0", "a@b#c"),
     *("2026-01-01", "v2", "%", '"', "'; DROP TABLE memories;--", "\x00", "\ud83d\ude00", "漢字"),

@@ -1,4 +1,4 @@
-"""20,000 generated questions, and raw queries besides: nothing but answers, and syntax errors."""
+"""Thousands of generated questions, and raw queries besides: nothing but answers, and syntax errors."""
 
 import random
 from typing import Any
@@ -81,7 +81,7 @@ PIECES = [
     *("\u202e", "ﬁ", "İ", "ß", "ǅ", "\U0010ffff", "\ue000", "½", "Ⅷ", "²"),
 ]
 # Hybrid asks both legs: what either of them does with a question is seen there as well.
-NATURAL, RAW = {"fts": 7_000, "vector": 7_000, "hybrid": 20_000}, 1_500
+NATURAL, RAW = {"fts": 7_000, "vector": 7_000, "hybrid": 5_000}, 1_500
 
 
 def generate(chance: random.Random) -> str:

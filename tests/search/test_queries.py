@@ -469,6 +469,7 @@ def test_the_envelope_tells_what_was_asked_and_how_it_was_answered(filled: Memor
         "chunks": len(TEXTS),
         "pending_vectors": 0,
         "model": "hash-384",
+        "kept_in": "memory",
     }
     assert answer.degraded is None
     assert answer.elapsed_ms > 0

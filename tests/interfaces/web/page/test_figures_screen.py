@@ -42,9 +42,10 @@ def test_the_slowest_searches_lead_to_their_questions(past: Page) -> None:
     past.goto("/?q=refund+approval")
     past.wait_for_selector(".verdict")
     past.goto("/ui/figures")
-    slowest = past.get_by_role("region", name="Slowest searches", exact=True)
-    slowest.get_by_role("link", name="refund approval").first.click()
-    expect(past.get_by_role("searchbox")).to_have_value("refund approval")
+    slowest = past.get_by_role("region", name="Slowest searches", exact=True).get_by_role("link")
+    question = slowest.first.inner_text()  # which one is slowest depends on the machine
+    slowest.first.click()
+    expect(past.get_by_role("searchbox")).to_have_value(question)
 
 
 def test_the_doctor_tells_what_it_found_and_looks_again_when_asked(page: Page, site: Site) -> None:
