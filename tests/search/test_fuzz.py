@@ -1,4 +1,4 @@
-"""Thousands of generated questions, and raw queries besides: nothing but answers, and syntax errors."""
+"""Thousands of generated questions and raw queries: nothing but answers and syntax errors."""
 
 import random
 from typing import Any
