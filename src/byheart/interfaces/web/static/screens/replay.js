@@ -28,7 +28,8 @@ const fits = (receipt, turn) => turn.role === "user" && Math.abs(Date.parse(rece
 /** Find the turn that a receipt belongs to: if the same was asked twice, the last one before it. @param {any} receipt @param {any[]} turns in their order */
 function turnOf(receipt, turns) {
   const fitting = turns.filter((each) => fits(receipt, each));
-  return fitting.findLast((each) => Date.parse(each.created_at) <= Date.parse(receipt.at)) ?? fitting[0] ?? null;
+  // Both times are written to the microsecond, and a turn may come less than a millisecond after a receipt.
+  return fitting.findLast((each) => each.created_at <= receipt.at) ?? fitting[0] ?? null;
 }
 
 /**
@@ -42,7 +43,7 @@ async function loadEvents(id, offset, receipts, signal) {
   const start = offset ? turns[0]?.created_at : undefined;
   const end = page.turns[TURNS]?.created_at;
   const saved = await get("/memories", { session_id: id, include_global: false, created_after: start, created_before: end, limit: MOST_SAVES }, signal);
-  const isInside = (at) => (!start || Date.parse(at) >= Date.parse(start)) && (!end || Date.parse(at) < Date.parse(end));
+  const isInside = (at) => (!start || at >= start) && (!end || at < end);
   const owners = new Map(receipts.map((each) => [each, turnOf(each, turns)]));
   const events = [
     ...turns.map((turn) => ({ type: "turn", at: turn.created_at, key: turn.memory_id, turn, receipts: receipts.filter((each) => owners.get(each) === turn).reverse() })),
@@ -51,7 +52,7 @@ async function loadEvents(id, offset, receipts, signal) {
   ];
   // The order of turns is the server's; only the others are placed by their time.
   const order = new Map(turns.map((turn, at) => [turn.memory_id, at]));
-  events.sort((a, b) => (order.has(a.key) && order.has(b.key) ? (order.get(a.key) ?? 0) - (order.get(b.key) ?? 0) : Date.parse(a.at) - Date.parse(b.at)));
+  events.sort((a, b) => (order.has(a.key) && order.has(b.key) ? (order.get(a.key) ?? 0) - (order.get(b.key) ?? 0) : a.at < b.at ? -1 : Number(a.at > b.at)));
   return { events, turns: turns.length, total: page.total, hasMore: page.total > offset + turns.length, cut: saved.has_more };
 }
 
