@@ -137,6 +137,23 @@ def test_a_reranker_that_fails_leaves_the_order_and_says_so(
     assert says in answer.remark
 
 
+@pytest.mark.parametrize(
+    ("reranker", "ok", "says"),
+    [
+        (ByLength(), True, "in order"),
+        (Broken(EmbedderUnavailable("no such model", "name another")), False, "no such model"),
+        (Broken([float("nan")]), False, "or no numbers"),
+    ],
+)
+def test_the_doctor_tries_the_reranker(path: Path, reranker: object, ok: bool, says: str) -> None:
+    with byheart.open(path, embedding_provider="hash", reranker=reranker) as store:  # type: ignore[arg-type]
+        (found,) = [each for each in store.admin.doctor() if each.check == "reranker"]
+    assert found.ok is ok
+    assert says in found.message
+    with byheart.open(path, embedding_provider="hash") as store:
+        assert "reranker" not in [each.check for each in store.admin.doctor()]
+
+
 def test_something_without_a_score_is_refused(path: Path) -> None:
     with pytest.raises(InvalidInput, match="needs a method score"):
         search(path, object())

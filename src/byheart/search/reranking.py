@@ -55,7 +55,7 @@ class RerankedList:
             return first
         started = time.perf_counter()
         try:
-            scores = _ask(reranking.reranker, self._question, self._texts_of(first))
+            scores = ask_reranker(reranking.reranker, self._question, self._texts_of(first))
         except ByheartError as error:
             self.failure = Hint("the hits were not reranked: ", error.message)
             return first
@@ -69,7 +69,7 @@ class RerankedList:
         return self._ranking.is_superseded(fused), -score
 
 
-def _ask(reranker: Reranker, question: str, passages: Sequence[str]) -> list[float]:
+def ask_reranker(reranker: Reranker, question: str, passages: Sequence[str]) -> list[float]:
     """Ask a reranker, which may be somebody else's code, and check its answer."""
     try:
         scores = [float(each) for each in reranker.score(question, passages)]

@@ -29,6 +29,7 @@ def examine(
     refused: Callable[[], Sequence[Refused]],
     model_files: Callable[[], Finding | None],
     languages: Callable[[], Finding | None],
+    reranker: Callable[[], Finding | None],
 ) -> tuple[Finding, ...]:
     """Check the store, settings, embedder and vectors; repair them if requested."""
     fix = embed_pending is not None
@@ -40,14 +41,14 @@ def examine(
     if model is not None and model.ok and model.hint:
         model = model_files()
     files = () if model is None else (model,)
-    suits = languages()
+    optional = [each for each in (languages(), reranker()) if each is not None]
     return (
         *findings,
         _settings(),
         _config_file(fix),
         *files,
         _embedding(unavailable(), remark()),
-        *(() if suits is None else (suits,)),
+        *optional,
         pending,
     )
 

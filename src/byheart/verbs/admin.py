@@ -10,7 +10,7 @@ from typing import Unpack
 
 from byheart.embedding import stored_vectors
 from byheart.embedding.reembedding import Reembedder
-from byheart.errors import InvalidInput
+from byheart.errors import ByheartError, Do, Hint, InvalidInput
 from byheart.memory import duplicates, references, transactions
 from byheart.model import (
     Backup,
@@ -26,6 +26,7 @@ from byheart.model import (
 )
 from byheart.model import checks as check
 from byheart.model.memories import FilterFields
+from byheart.search.reranking import ask_reranker
 from byheart.system.forks import RefusedInChild
 from byheart.upkeep import doctor
 from byheart.upkeep.model_languages import check_languages
@@ -85,6 +86,7 @@ class AdminVerbs(RefusedInChild):
             self._engine.saver.refused,
             partial(self._examine_model, fix),
             self._examine_languages,
+            self._examine_reranker,
         )
 
     def _embed_refused_too(self) -> int:
@@ -96,6 +98,17 @@ class AdminVerbs(RefusedInChild):
         with self._storage.reading(space) as reader:
             counted = reader.views.languages(Filter(space))
         return check_languages(self._vectorizer.wanted_name(), counted)
+
+    def _examine_reranker(self) -> Finding | None:
+        reranking = self._engine.reranking
+        if reranking is None:
+            return None
+        try:
+            ask_reranker(reranking.reranker, "Does it work?", ("It works.",))
+        except ByheartError as error:
+            hint = error.hint or Hint("look at: ", Do("config list"))
+            return Finding("reranker", False, error.message, hint)
+        return Finding("reranker", True, "in order")
 
     def _examine_model(self, fix: bool) -> Finding | None:
         # Imported here, because saving and searching do not need to download models.
