@@ -30,7 +30,7 @@ from byheart.interfaces.cli.screen import (
 )
 from byheart.interfaces.cli.store import shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.interfaces.cli.verdict import deny, explain_verdict
+from byheart.interfaces.cli.verdict import Near, deny, explain_verdict, offer_nearest
 from byheart.model import RecallAnswer, RecalledMemory, RecalledSummary, RecallExplanation
 
 _PARTS = ("relevance", "importance", "recency", "frequency", "score")
@@ -77,6 +77,11 @@ def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: A
     qualify(invocation, answer.degraded, answer.remark)
     if not answer.total_count:
         click.echo("Nothing comes to mind. Try other words, fewer filters, or --mode hybrid.")
+        return
+    if answer.verdict == "none" and answer.index and not given["explain"]:
+        near = [Near(each.summary, names[each.id]) for each in answer.index]
+        offer_nearest(open_screen(), near)
+        remark(invocation, "all that fits, with scores: --explain")
         return
     _show(answer, names, budget)
     if answer.has_more:
