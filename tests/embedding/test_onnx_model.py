@@ -26,6 +26,7 @@ from byheart.embedding.onnx_model import (
     OnnxModel,
 )
 from byheart.errors import EmbeddingError
+from tests.waiting import PATIENCE_SECONDS
 
 TEXT = np.array([[1, 5, 7, 2]], np.int32)
 
@@ -185,7 +186,7 @@ def test_a_program_may_end_while_daemon_threads_embed(graph, tmp_path):
     for _ in range(2):
         ended = subprocess.run(
             [sys.executable, str(script), str(tmp_path / "tiny"), str(tmp_path / "cache")],
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             capture_output=True,
             check=False,
         )

@@ -21,6 +21,7 @@ from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
 from tests.storage.test_processes import start
+from tests.waiting import PATIENCE_SECONDS
 
 Open = Callable[..., MemoryStore]
 TEXTS = [f"Report {n}: the {word} was seen by the lake." for n, word in enumerate("abcdefgh" * 40)]
@@ -540,9 +541,9 @@ def test_a_process_that_searches_all_the_while_never_misses_and_never_mixes_mode
     assert searcher.stdout.readline() == "ready\n"
     for model in ("hash-96", "hash-64", "hash-128"):
         reembedder = start(REEMBED, path, model, 0.1)
-        out, err = reembedder.communicate(timeout=60)
+        out, err = reembedder.communicate(timeout=PATIENCE_SECONDS)
         assert out.splitlines()[-1:] == ["True"], err
-    out, err = searcher.communicate("", timeout=60)
+    out, err = searcher.communicate("", timeout=PATIENCE_SECONDS)
     assert searcher.returncode == 0, err
     searches, *models = out.split()
     assert int(searches) > 3

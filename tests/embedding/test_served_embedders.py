@@ -15,6 +15,7 @@ from byheart.embedding.ollama import ollama_embedder
 from byheart.embedding.openai import DEFAULT_URL, openai_embedder
 from byheart.embedding.voyage import voyage_embedder
 from byheart.errors import EmbedderUnavailable, EmbeddingError
+from tests.waiting import PATIENCE_SECONDS
 
 KEY = "sk-very-secret"
 
@@ -120,7 +121,7 @@ def test_requests_are_in_flight_at_the_same_time_up_to_a_limit(server):
 
     def wait(path, body):
         assert longest.acquire(blocking=False), "more than three at once"
-        several.wait(timeout=20)
+        several.wait(timeout=PATIENCE_SECONDS)
         longest.release()
         return answer(path, body)
 

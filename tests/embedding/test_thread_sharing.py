@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from byheart.embedding.thread_sharing import share
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -18,7 +19,7 @@ def test_results_come_in_the_order_of_the_items(threads):
 
 
 def test_threads_work_side_by_side():
-    together = threading.Barrier(3, timeout=60)
+    together = threading.Barrier(3, timeout=PATIENCE_SECONDS)
     assert sorted(share(lambda _: together.wait(), range(3), 3)) == [0, 1, 2]
 
 
@@ -59,7 +60,7 @@ threading.Thread(target=work).start()
 """
     ended = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path / "memory.db")],
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         capture_output=True,
         text=True,
         check=False,

@@ -15,6 +15,7 @@ from byheart.interfaces.background_work import make_missing_vectors, prepare, un
 from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
 from byheart.settings import load_settings
 from tests.conftest import OpenStore, WatchedEmbedder
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 class UnloadedEmbedder(WatchedEmbedder):
@@ -31,10 +32,7 @@ class UnloadedEmbedder(WatchedEmbedder):
 
     def wait(self) -> None:
         """Wait until it was told several times."""
-        until = time.monotonic() + 20
-        while len(self.unloaded) < 3:
-            assert time.monotonic() < until, self.unloaded
-            time.sleep(0.01)
+        wait_until(lambda: len(self.unloaded) >= 3, self.unloaded)
 
 
 def test_what_goes_wrong_does_not_end_unloading(open_store: OpenStore) -> None:
@@ -46,7 +44,7 @@ def test_what_goes_wrong_does_not_end_unloading(open_store: OpenStore) -> None:
     looking.start()
     embedder.wait()
     ended.set()
-    looking.join(10)
+    looking.join(PATIENCE_SECONDS)
     assert not looking.is_alive()
     assert set(embedder.unloaded) == {0.04}
 
@@ -60,7 +58,7 @@ def test_a_store_that_cannot_be_opened_ahead_is_told_to_whoever_asks() -> None:
 
     lazy = LazyStore(give)
     lazy.prepare_in_background()
-    assert asked.wait(20), "it was tried ahead, and nobody was there to be told"
+    assert asked.wait(PATIENCE_SECONDS), "it was tried ahead, and nobody was there to be told"
     with pytest.raises(OSError, match="no such disk"):
         lazy.get()
 
@@ -88,12 +86,9 @@ def test_a_served_store_makes_missing_vectors_when_the_provider_is_back(
     time.sleep(0.2)
     assert (store.admin.count_pending(), embedder.embedded) == (20, [])
     embedder.down = False
-    until = time.monotonic() + 20
-    while store.admin.count_pending():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    wait_until(lambda: not store.admin.count_pending())
     ended.set()
-    looking.join(10)
+    looking.join(PATIENCE_SECONDS)
     assert not looking.is_alive()
     assert store.search("provider", mode="vector", limit=50).total_results == 20
 

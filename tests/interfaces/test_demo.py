@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_SECONDS
+
 DEMO = Path(__file__).parents[2] / "examples" / "demo.py"
 
 
@@ -22,7 +24,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         [sys.executable, DEMO],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         env={**kept, "BYHEART_CONFIG": str(config)},
     )
     assert done.returncode == 0, done.stderr

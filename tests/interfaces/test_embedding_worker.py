@@ -3,7 +3,6 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -12,13 +11,7 @@ from byheart.errors import EmbedderUnavailable
 from byheart.interfaces.embedding_worker import EmbeddingWorker
 from byheart.model import EmbeddedShare
 from tests.conftest import OpenStore, WatchedEmbedder
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not done():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+from tests.waiting import wait_until
 
 
 def leave(store: MemoryStore, *texts: str) -> None:

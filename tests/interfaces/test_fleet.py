@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,9 @@ from tests.forked_program import start_program
 from tests.interfaces.rest.conftest import make_client
 from tests.postgres_server import PostgresServer, private_server
 from tests.postgres_stores import postgres_store_url
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 WAITING = "SELECT count(*), count(claimed_until) FROM byheart.pending_vectors"
-
-
-def wait_until(done: Callable[[], bool], seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 @dataclass(slots=True)
@@ -146,7 +140,7 @@ def test_two_servers_and_a_worker_serve_one_store(fleet: Fleet) -> None:
         assert forgotten.status_code == 200
         assert find(two, "killed") == []
     worker.send_signal(signal.SIGTERM)
-    assert worker.communicate(timeout=20) == ("21 chunks embedded, 0 waiting\n", "")
+    assert worker.communicate(timeout=PATIENCE_SECONDS) == ("21 chunks embedded, 0 waiting\n", "")
     assert worker.returncode == 0
 
 
@@ -177,7 +171,10 @@ def test_another_worker_takes_over_the_share_of_a_killed_one(fleet: Fleet) -> No
         wait_until(lambda: fleet.waiting()[0] == 0)
         for each in others:
             each.send_signal(signal.SIGTERM)
-        made = [int(each.communicate(timeout=20)[0].split()[0].replace(",", "")) for each in others]
+        made = [
+            int(each.communicate(timeout=PATIENCE_SECONDS)[0].split()[0].replace(",", ""))
+            for each in others
+        ]
         assert sum(made) == left, "each chunk once"
         assert store.search("Sentence 77 has some words.", mode="vector").total_results
 
@@ -218,7 +215,7 @@ def test_a_worker_and_a_server_go_on_after_a_restart_of_the_database(
             wait_until(lambda: client.post("/memories", json=after).is_success)
         wait_until(lambda: fleet.waiting()[0] == 0)
         worker.send_signal(signal.SIGTERM)
-        answer, errors = worker.communicate(timeout=40)
+        answer, errors = worker.communicate(timeout=PATIENCE_SECONDS)
         assert (worker.returncode, answer) == (0, "2 chunks embedded, 0 waiting\n")
         assert "vectors are made again" in errors
     finally:

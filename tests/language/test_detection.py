@@ -222,4 +222,4 @@ def test_the_cost_of_a_long_text_is_bounded() -> None:
     started = time.process_time()
     for _ in range(20):
         detect_language(text)
-    assert (time.process_time() - started) / 20 < 0.01
+    assert (time.process_time() - started) / 20 < 0.05

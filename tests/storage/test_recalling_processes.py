@@ -11,6 +11,7 @@ from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.store import MemoryStore
 from tests.forked_program import start_script
 from tests.storage.test_processes import OPEN
+from tests.waiting import PATIENCE_SECONDS
 
 SAVE = (
     OPEN
@@ -41,7 +42,7 @@ def test_no_access_is_lost_while_other_processes_save(
     memory_id = store.save("green tea").memory_id
     started = [start_script(code, path, stderr=subprocess.PIPE) for code in (SAVE, RECALL, RECALL)]
     for each in started:
-        _, errors = each.communicate(timeout=100)
+        _, errors = each.communicate(timeout=PATIENCE_SECONDS)
         assert (each.returncode, errors) == (0, b"")
     memory = store.get(memory_id)
     assert memory.access_count == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,9 +18,9 @@ from byheart.store import MemoryStore
 from byheart.workspace import transactions
 from byheart.workspace.watcher import _here
 from tests.conftest import OpenStore, WatchedEmbedder
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 # Long enough for a machine that has other things to do; what is waited for takes a fraction of it.
-PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def watching(store: MemoryStore, root: Path) -> Iterator[list[Indexed]]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert soon(
+        wait_until(
             lambda: bool(failures) or any(each.indexed_at for each in store.workspaces.list())
         )
         yield told
@@ -56,16 +56,6 @@ def watching(store: MemoryStore, root: Path) -> Iterator[list[Indexed]]:
         thread.join(PATIENCE_SECONDS)
     assert not failures
     assert not thread.is_alive()
-
-
-def soon(condition: Callable[[], bool]) -> bool:
-    """Wait for something to be so, and say whether it came to be."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def found(store: MemoryStore, query: str) -> list[str]:
@@ -81,19 +71,19 @@ def test_what_is_there_already_is_indexed_first(store: MemoryStore, root: Path) 
 def test_created_changed_and_deleted_files_are_noticed(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert soon(lambda: found(store, "pelicans") == ["new.md"])
+        wait_until(lambda: found(store, "pelicans") == ["new.md"])
         (root / "new.md").write_text("Cormorants nest on the pier.\n")
-        assert soon(lambda: found(store, "cormorants") == ["new.md"])
+        wait_until(lambda: found(store, "cormorants") == ["new.md"])
         assert found(store, "pelicans") == []
         (root / "new.md").unlink()
-        assert soon(lambda: found(store, "cormorants") == [])
+        wait_until(lambda: found(store, "cormorants") == [])
 
 
 def test_the_vectors_of_a_saved_file_follow(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert soon(lambda: found(store, "pelicans") == ["new.md"])
-        assert soon(lambda: store.status().index.pending_vectors == 0)
+        wait_until(lambda: found(store, "pelicans") == ["new.md"])
+        wait_until(lambda: store.status().index.pending_vectors == 0)
         [best, *_] = store.search("Pelicans nest on the pier.", mode="vector").results
         assert (best.path or "").endswith("new.md")
 
@@ -102,7 +92,7 @@ def test_a_renamed_file_keeps_its_memory(store: MemoryStore, root: Path) -> None
     with watching(store, root):
         [before] = store.search("lighthouse", mode="fts").results
         (root / "first.md").rename(root / "deep/renamed.md")
-        assert soon(lambda: found(store, "lighthouse") == ["renamed.md"])
+        wait_until(lambda: found(store, "lighthouse") == ["renamed.md"])
         [after] = store.search("lighthouse", mode="fts").results
         assert after.memory_id == before.memory_id
 
@@ -114,7 +104,7 @@ def test_an_editor_that_writes_beside_and_renames_is_understood(
         [before] = store.search("lighthouse", mode="fts").results
         (root / ".first.md.swp").write_text("The lighthouse keeper drinks absinthe.\n")
         (root / ".first.md.swp").rename(root / "first.md")
-        assert soon(lambda: found(store, "absinthe") == ["first.md"])
+        wait_until(lambda: found(store, "absinthe") == ["first.md"])
         [after] = store.search("lighthouse", mode="fts").results
         assert after.memory_id == before.memory_id
         assert found(store, "cocoa") == []
@@ -125,12 +115,12 @@ def test_a_folder_that_is_moved_or_deleted_takes_its_files_along(
 ) -> None:
     with watching(store, root):
         (root / "deep").rename(root / "depth")
-        assert soon(lambda: [each.path for each in store.list(path="depth/").memories] != [])
+        wait_until(lambda: [each.path for each in store.list(path="depth/").memories] != [])
         assert found(store, "harbour") == ["second.md"]
         (root / "depth/third.md").write_text("Kelp grows by the slipway.\n")
-        assert soon(lambda: found(store, "kelp") == ["third.md"])
+        wait_until(lambda: found(store, "kelp") == ["third.md"])
         shutil.rmtree(root / "depth")
-        assert soon(lambda: found(store, "harbour kelp") == [])
+        wait_until(lambda: found(store, "harbour kelp") == [])
 
 
 def test_a_folder_that_is_moved_in_is_indexed_whole(
@@ -142,7 +132,7 @@ def test_a_folder_that_is_moved_in_is_indexed_whole(
         file.write_text(f"Barnacle number {number}.\n")
     with watching(store, root):
         (tmp_path / "elsewhere").rename(root / "elsewhere")
-        assert soon(lambda: store.search("barnacle", mode="fts", limit=50).total_results == 20)
+        wait_until(lambda: store.search("barnacle", mode="fts", limit=50).total_results == 20)
 
 
 def test_a_burst_of_changes_is_taken_in_whole(store: MemoryStore, root: Path) -> None:
@@ -153,18 +143,18 @@ def test_a_burst_of_changes_is_taken_in_whole(store: MemoryStore, root: Path) ->
             (root / f"{number}.md").write_text(f"Buoy {number} is green.\n")
         for number in range(100):
             (root / f"{number}.md").unlink()
-        assert soon(lambda: store.list(kind="file", limit=1).total == 502)
-        assert soon(lambda: store.search("green", mode="fts", limit=1000).total_results == 500)
+        wait_until(lambda: store.list(kind="file", limit=1).total == 502)
+        wait_until(lambda: store.search("green", mode="fts", limit=1000).total_results == 500)
         assert store.search("red", mode="fts").total_results == 0
 
 
 def test_a_changed_ignore_file_decides_at_once(store: MemoryStore, root: Path) -> None:
     with watching(store, root) as told:
         (root / ".gitignore").write_text("deep/\n")
-        assert soon(lambda: found(store, "harbour") == [])
+        wait_until(lambda: found(store, "harbour") == [])
         (root / ".gitignore").unlink()
-        assert soon(lambda: found(store, "harbour") == ["second.md"])
-        assert soon(lambda: told[-1].files_restored == 1)
+        wait_until(lambda: found(store, "harbour") == ["second.md"])
+        wait_until(lambda: told[-1].files_restored == 1)
 
 
 def test_ignored_and_secret_files_stay_out_when_they_change(store: MemoryStore, root: Path) -> None:
@@ -173,7 +163,7 @@ def test_ignored_and_secret_files_stay_out_when_they_change(store: MemoryStore, 
         (root / "node_modules/lib.js").write_text("const octopus = 1\n")
         (root / ".env").write_text("OCTOPUS=1\n")
         (root / "last.md").write_text("The octopus hides.\n")
-        assert soon(lambda: found(store, "octopus") != [])
+        wait_until(lambda: found(store, "octopus") != [])
         assert found(store, "octopus") == ["last.md"]
 
 
@@ -186,7 +176,7 @@ def test_what_happened_while_nobody_watched_is_caught_up(store: MemoryStore, roo
     thread = threading.Thread(target=store.workspaces.watch, args=(root, stop))
     thread.start()
     try:
-        assert soon(
+        wait_until(
             lambda: found(store, "gulls") == ["later.md"] and found(store, "lighthouse") == []
         )
     finally:
@@ -202,10 +192,10 @@ def test_a_root_that_vanishes_and_comes_back_loses_nothing(
     with watching(store, root):
         root.rename(tmp_path / "away")
         (tmp_path / "away/new.md").write_text("Terns nest in the dunes.\n")
-        assert soon(lambda: "is not there" in (store.workspaces.list()[0].trouble or ""))
+        wait_until(lambda: "is not there" in (store.workspaces.list()[0].trouble or ""))
         assert found(store, "lighthouse") == ["first.md"]
         (tmp_path / "away").rename(root)
-        assert soon(lambda: found(store, "terns") == ["new.md"])
+        wait_until(lambda: found(store, "terns") == ["new.md"])
 
 
 def test_an_empty_folder_in_the_place_of_the_root_is_told_and_loses_nothing(
@@ -216,15 +206,15 @@ def test_an_empty_folder_in_the_place_of_the_root_is_told_and_loses_nothing(
     with watching(store, root):
         root.rename(tmp_path / "away")
         root.mkdir()
-        assert soon(
+        wait_until(
             lambda: "is empty: nothing was removed" in (store.workspaces.list()[0].trouble or "")
         )
         assert found(store, "lighthouse") == ["first.md"]
         root.rmdir()
         (tmp_path / "away").rename(root)
         (root / "new.md").write_text("Terns nest in the dunes.\n")
-        assert soon(lambda: found(store, "terns") == ["new.md"])
-        assert soon(lambda: store.workspaces.list()[0].trouble is None)
+        wait_until(lambda: found(store, "terns") == ["new.md"])
+        wait_until(lambda: store.workspaces.list()[0].trouble is None)
         assert found(store, "lighthouse harbour") == ["first.md", "second.md"]
 
 
@@ -238,14 +228,14 @@ def test_a_root_that_is_emptied_while_it_is_watched_loses_nothing_until_a_file_i
     with watching(store, root) as told:
         for name in ("first.md", "second.md", "deep"):
             (root / name).rename(away / name)
-        assert soon(
+        wait_until(
             lambda: "is empty: nothing was removed" in (store.workspaces.list()[0].trouble or "")
         )
         assert found(store, "lighthouse harbour") == ["first.md", "second.md"]
         assert sum(each.files_removed for each in told) == 0
         (away / "first.md").rename(root / "first.md")
-        assert soon(lambda: found(store, "harbour") == [])
-        assert soon(lambda: store.workspaces.list()[0].trouble is None)
+        wait_until(lambda: found(store, "harbour") == [])
+        wait_until(lambda: store.workspaces.list()[0].trouble is None)
         assert found(store, "lighthouse") == ["first.md"]
 
 
@@ -288,13 +278,13 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
         [before] = first.workspaces.list()
         standing_by.start()
         beats = {first.workspaces.list()[0].beat_at}
-        assert soon(lambda: len(beats) > 5 or bool(beats.add(first.workspaces.list()[0].beat_at)))
+        wait_until(lambda: len(beats) > 5 or bool(beats.add(first.workspaces.list()[0].beat_at)))
         assert first.workspaces.list()[0].watched_by == before.watched_by
         assert turns == [before.watched_by]
     try:
-        assert soon(lambda: first.workspaces.list()[0].watched_by not in (None, before.watched_by))
+        wait_until(lambda: first.workspaces.list()[0].watched_by not in (None, before.watched_by))
         (root / "new.md").write_text("Puffins dig burrows.\n")
-        assert soon(lambda: found(first, "puffins") == ["new.md"])
+        wait_until(lambda: found(first, "puffins") == ["new.md"])
         assert turns == [before.watched_by, None]
     finally:
         stop.set()
@@ -316,9 +306,9 @@ def test_a_watcher_that_died_is_replaced(
     if dead.startswith("elsewhere"):
         monkeypatch.setattr("byheart.workspace.watcher.STALE_SECONDS", 0.0)
     with watching(store, root):
-        assert soon(lambda: store.workspaces.list()[0].watched_by not in (None, dead))
+        wait_until(lambda: store.workspaces.list()[0].watched_by not in (None, dead))
         (root / "new.md").write_text("Puffins dig burrows.\n")
-        assert soon(lambda: found(store, "puffins") == ["new.md"])
+        wait_until(lambda: found(store, "puffins") == ["new.md"])
 
 
 def test_a_provider_that_is_away_leaves_keywords_fresh(
@@ -328,7 +318,7 @@ def test_a_provider_that_is_away_leaves_keywords_fresh(
     watched.down = True
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert soon(lambda: found(store, "pelicans") == ["new.md"])
+        wait_until(lambda: found(store, "pelicans") == ["new.md"])
         assert store.status().index.pending_vectors == 3
 
 
@@ -340,11 +330,11 @@ def test_servers_index_their_workspaces_whether_they_watch_them_or_not(
     ended = threading.Event()
     keep_workspaces(store, settings, ended)
     try:
-        assert soon(lambda: found(store, "lighthouse") == ["first.md"])
+        wait_until(lambda: found(store, "lighthouse") == ["first.md"])
         if auto_reindex:
-            assert soon(lambda: store.workspaces.list()[0].watched_by is not None)
+            wait_until(lambda: store.workspaces.list()[0].watched_by is not None)
             (root / "new.md").write_text("Pelicans nest on the pier.\n")
-            assert soon(lambda: found(store, "pelicans") == ["new.md"])
+            wait_until(lambda: found(store, "pelicans") == ["new.md"])
         else:
             assert store.workspaces.list()[0].watched_by is None
     finally:
@@ -360,7 +350,7 @@ def test_a_workspace_that_cannot_be_watched_does_not_stop_a_server(
     settings = load_settings({"workspaces": [str(tmp_path / "nowhere")]})
     ended = threading.Event()
     keep_workspaces(store, settings, ended)
-    assert soon(lambda: "nowhere" in caplog.text)
+    wait_until(lambda: "nowhere" in caplog.text)
     ended.set()
     assert store.workspaces.list() == ()
 
@@ -370,7 +360,7 @@ def test_a_watch_ends_when_its_workspace_is_dropped(store: MemoryStore, root: Pa
     thread = threading.Thread(target=store.workspaces.watch, args=(root, stop))
     thread.start()
     try:
-        assert soon(
+        wait_until(
             lambda: (
                 bool(store.workspaces.list()) and store.workspaces.list()[0].indexed_at is not None
             )
@@ -389,7 +379,7 @@ def test_closing_the_store_ends_its_watches(open_store: OpenStore, root: Path, p
     store = open_store()
     thread = threading.Thread(target=store.workspaces.watch, args=(root,))
     thread.start()
-    assert soon(
+    wait_until(
         lambda: bool(store.workspaces.list()) and store.workspaces.list()[0].watched_by is not None
     )
     store.close()
@@ -407,7 +397,7 @@ def test_a_workspace_that_is_not_there_yet_is_tried_again(
     keep_workspaces(store, load_settings({"workspaces": [str(later)]}), ended)
     try:
         root.rename(later)
-        assert soon(lambda: found(store, "lighthouse") == ["first.md"])
+        wait_until(lambda: found(store, "lighthouse") == ["first.md"])
     finally:
         ended.set()
         for thread in threading.enumerate():
@@ -441,4 +431,4 @@ def test_everything_is_looked_at_again_now_and_then(
     )
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert soon(lambda: found(store, "pelicans") == ["new.md"])
+        wait_until(lambda: found(store, "pelicans") == ["new.md"])

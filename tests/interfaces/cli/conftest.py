@@ -21,6 +21,7 @@ import byheart
 from byheart.interfaces.cli.commands import byheart as program
 from tests.empty_store import make_empty
 from tests.forked_program import PROGRAM, start_program
+from tests.waiting import PATIENCE_SECONDS
 
 REPORT = """\
 # Performance Report
@@ -106,7 +107,7 @@ def process(home: Path) -> Run:
         pipe = subprocess.PIPE
         environment = {**os.environ, **variables}
         running = start_program(*arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
-        out, err = running.communicate(stdin, timeout=30)
+        out, err = running.communicate(stdin, timeout=PATIENCE_SECONDS)
         return Ran(running.returncode, out.decode(), err.decode(), out)
 
     return start
@@ -122,7 +123,7 @@ def executed(home: Path) -> Run:
             input=stdin,
             capture_output=True,
             env={**os.environ, **variables},
-            timeout=30,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode(), done.stdout)

@@ -15,6 +15,7 @@ import pytest
 import byheart
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
+from tests.waiting import PATIENCE_SECONDS
 
 
 def write_lines(path: Path, *items: Any) -> None:
@@ -115,7 +116,7 @@ def test_ctrl_c_keeps_what_is_saved_and_running_it_again_goes_on(
         before, kept = kept, library.status().index.memories
     assert 64 <= kept < 600
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=20)
+    out, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert (running.returncode, out) == (130, b"")
     assert err.decode() == (
         f"\ninterrupted: {kept} memories kept; run the same command again to go on\n"
@@ -145,7 +146,7 @@ def test_ctrl_c_at_any_moment_ends_quietly_with_a_sound_store(
         time.sleep(0.01)  # Python itself must be up to answer a signal
     time.sleep(delay_seconds)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=20)
+    out, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert (running.returncode, out) == (130, b"")
     assert b"Traceback" not in err
     with byheart.open("new.db") as store:

@@ -18,6 +18,7 @@ from byheart.transfer.foreign import FOREIGN
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
 from tests.transfer.foreign import samples
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_an_export_goes_to_a_file_and_from_there_into_another_store(
@@ -167,7 +168,7 @@ def test_ctrl_c_says_how_to_go_on_and_running_it_again_does(run: Run, home: Path
                     break
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert (running.returncode, out) == (130, b"")
     assert err.decode() == "\ninterrupted: run the same command again to go on\n"
     answer = run("--db", "other.db", "import", "all.jsonl", "--json").json

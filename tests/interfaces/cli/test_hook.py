@@ -15,6 +15,7 @@ import pytest
 import byheart
 from tests.forked_program import start_program, start_script
 from tests.interfaces.cli.conftest import Run
+from tests.waiting import PATIENCE_SECONDS
 
 
 def event(**said: Any) -> bytes:
@@ -165,7 +166,7 @@ def test_what_cannot_be_interrupted_is_ended_from_outside_and_the_exit_code_is_0
         stderr=pipe,
         env={**os.environ, **limits},
     )
-    out, err = running.communicate(event(**OUTPUT), timeout=30)
+    out, err = running.communicate(event(**OUTPUT), timeout=PATIENCE_SECONDS)
     assert (running.returncode, out, err) == (0, b"", b"")
     assert "stopped from outside, not done within 0.5 s" in journal(home)
 

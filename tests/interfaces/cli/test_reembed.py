@@ -14,6 +14,7 @@ import byheart
 from byheart.embedding import stored_vectors
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
+from tests.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_an_interrupted_reembed_says_how_to_go_on(home: Path) -> None:
         assert running.poll() is None
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    _, err = running.communicate(timeout=30)
+    _, err = running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 130
     assert "of 700 chunks done; the store is searched as before" in err.decode()
     assert "byheart reembed goes on from here" in err.decode()

@@ -17,6 +17,7 @@ from byheart.interfaces.cli.save import save_command
 from byheart.model import to_wire
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import REPORT, Ran, Run
+from tests.waiting import PATIENCE_SECONDS
 
 
 def test_save_prints_the_id_alone_in_a_pipe(run: Run, library: byheart.MemoryStore) -> None:
@@ -224,7 +225,7 @@ def interrupt_while_embedding(running: subprocess.Popen[Any], library: byheart.M
     while library.status().vectors == 0 and time.monotonic() < deadline:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate(timeout=PATIENCE_SECONDS)
     return Ran(running.returncode, out.decode(), err.decode())
 
 

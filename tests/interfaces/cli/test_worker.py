@@ -3,13 +3,13 @@
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
 import byheart
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -40,12 +40,9 @@ def test_a_signal_ends_it_in_order(library: byheart.MemoryStore, number: signal.
     assert running.stderr.readline() == "waiting for chunks to embed (stop with Ctrl-C)\n"
     with byheart.open(embed_on_save=False) as store:
         store.save("Anna likes tea.")
-    until = time.monotonic() + 20
-    while library.admin.count_pending():
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    wait_until(lambda: not library.admin.count_pending())
     running.send_signal(number)
-    answer, errors = running.communicate(timeout=20)
+    answer, errors = running.communicate(timeout=PATIENCE_SECONDS)
     assert (running.returncode, answer, errors) == (0, "1 chunk embedded, 0 waiting\n", "")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import apsw
@@ -15,6 +14,7 @@ import byheart
 from byheart.workspace import transactions
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
+from tests.waiting import PATIENCE_SECONDS, wait_until
 
 
 @pytest.fixture
@@ -303,11 +303,9 @@ def test_ctrl_c_during_an_index_keeps_what_is_written(home: Path, run: Run, note
         stderr=subprocess.PIPE,
         env=dict(os.environ),
     )
-    end = time.monotonic() + 60
-    while not run("list", "--json").json["total"] and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: run("list", "--json").json["total"])
     indexer.send_signal(signal.SIGINT)
-    _, errors = indexer.communicate(timeout=60)
+    _, errors = indexer.communicate(timeout=PATIENCE_SECONDS)
     assert indexer.returncode == 130
     assert b"Traceback" not in errors
     assert b"run the same command again" in errors

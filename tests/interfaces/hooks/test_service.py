@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import stat
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from byheart.interfaces.hooks.attempts import Deadline
 from byheart.interfaces.hooks.handing_over import hand_over
 from byheart.interfaces.hooks.service import HookService
 from byheart.settings import Settings, load_settings
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not sockets.HAS_SOCKETS, reason="needs Unix sockets")
 
@@ -62,10 +62,11 @@ def test_a_running_server_answers_and_stores_a_prompt(
     answer = hand_over(settings, asked, Deadline(20))
     assert answer is not None
     assert "in the vault" in answer
-    until = time.monotonic() + 20  # the agent gets its answer before the prompt is stored
-    while not (turns := served.sessions.transcript("s1").turns) and time.monotonic() < until:
-        time.sleep(0.01)
-    assert [each.content for each in turns] == ["where is the deploy key?"]
+    # The agent gets its answer before the prompt is stored.
+    wait_until(lambda: served.sessions.transcript("s1").turns)
+    assert [each.content for each in served.sessions.transcript("s1").turns] == [
+        "where is the deploy key?"
+    ]
 
 
 def test_an_event_without_an_answer_is_done_when_the_hook_is_told(

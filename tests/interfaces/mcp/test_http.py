@@ -28,6 +28,7 @@ from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 from tests.forked_program import PROGRAM, start_script
 from tests.interfaces.mcp.conftest import LONG, environment
+from tests.waiting import PATIENCE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def serving(
     assert process.stdout
     yield json.loads(process.stdout.readline())["url"], process
     process.terminate()
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=PATIENCE_SECONDS) == 0
     process.stdout.close()
 
 
@@ -306,7 +307,7 @@ def test_agents_and_programs_share_the_limits_of_the_server(serve: Serve) -> Non
             json={"content": "First."},
             headers={"Authorization": f"Bearer {secret}"},
             trust_env=False,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
         )
     )
     program.start()

@@ -20,6 +20,7 @@ from mcp_types import PaginatedRequestParams
 
 from byheart.interfaces.mcp.tool_texts import TOOLS
 from tests.interfaces.mcp.conftest import COMMAND, Connect, RawServer, environment
+from tests.waiting import PATIENCE_SECONDS
 
 StartRaw = Callable[..., RawServer]
 
@@ -242,14 +243,14 @@ def test_it_ends_by_itself_when_its_client_has_gone(raw_server: StartRaw) -> Non
     server.ask("tools/call", {"name": "memory_save", "arguments": {"content": "Last."}}, id=2)
     assert server.process.stdin
     server.process.stdin.close()
-    assert server.process.wait(timeout=30) == 0
+    assert server.process.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def test_it_ends_with_one_ctrl_c(raw_server: StartRaw) -> None:
     server = raw_server()
     server.begin()
     server.process.send_signal(signal.SIGINT)
-    assert server.process.wait(timeout=30) == 0
+    assert server.process.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def test_it_ends_with_its_parent_though_the_pipe_stays_open(path: Path, tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from byheart.settings import Settings, load_settings
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 from tests.forked_program import start_program
+from tests.waiting import PATIENCE_SECONDS
 
 REPORT = """\
 # Performance Report
@@ -133,7 +134,7 @@ class Process:
     def stop(self, signal_: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal, and give the exit code and what was written to stderr."""
         self.running.send_signal(signal_)
-        _, errors = self.running.communicate(timeout=30)
+        _, errors = self.running.communicate(timeout=PATIENCE_SECONDS)
         return self.running.returncode, errors
 
 

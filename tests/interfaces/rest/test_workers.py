@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -26,18 +25,12 @@ from byheart.interfaces.rest.work import Work
 from byheart.interfaces.rest.worker_pool import Job, WorkerPool, count_workers, share_settings
 from byheart.settings import Settings, load_settings
 from tests.interfaces.rest.conftest import Process, Start, make_client
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="looks for processes as Linux shows them"),
 ]
-
-
-def wait_until(done: Callable[[], bool], seconds: float = 60) -> None:
-    until = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def others(server: Process) -> list[psutil.Process]:

@@ -18,6 +18,7 @@ from byheart.interfaces.web.running_server import Announcement, find_server
 from tests.forked_program import start_program
 from tests.interfaces.rest.conftest import make_client
 from tests.interfaces.web.conftest import Browser
+from tests.waiting import PATIENCE_SECONDS
 
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -59,7 +60,7 @@ def test_open_starts_a_server_that_the_next_open_finds(start: Start, tmp_path: P
     first = start("open", "--no-browser", "--space", "work")
     url, code = address_of(first)
     second = start("open", "--no-browser", "--read-only", "--json")
-    output, _ = second.communicate(timeout=60)
+    output, _ = second.communicate(timeout=PATIENCE_SECONDS)
     answered = json.loads(output)
     assert second.returncode == 0
     assert answered["started"] is False
@@ -72,7 +73,7 @@ def test_open_starts_a_server_that_the_next_open_finds(start: Start, tmp_path: P
         entered = browser.log_in(answered["url"].partition("code=")[2]).json()
         assert (entered["access"], entered["space"]) == ("read", "default")
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=60)
+    _, said = first.communicate(timeout=PATIENCE_SECONDS)
     assert first.returncode == 0
     assert "Ctrl-C" in said
     assert find_server(str(tmp_path / "memory.db")) is None
@@ -99,7 +100,7 @@ def test_open_takes_another_port_if_the_usual_one_is_in_use(start: Start) -> Non
 
 def test_open_starts_no_server_for_a_store_that_cannot_be_opened(start: Start) -> None:
     process = start("open", "--no-browser", BYHEART_DB_PATH="/proc/none/memory.db")
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode != 0
     assert "Traceback" not in said
 

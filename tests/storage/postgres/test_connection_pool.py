@@ -21,6 +21,7 @@ from byheart.storage.postgres.database import Database
 from byheart.storage.postgres.pipelined_connection import PipelinedConnection
 from tests.postgres_server import private_server
 from tests.postgres_stores import postgres_store
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -239,7 +240,7 @@ def test_a_server_that_is_down_is_reported_at_once(tmp_path: Path) -> None:
         for _ in range(3):
             with pytest.raises(StoreUnreachable), backend.reading(None) as connection:
                 connection.get("SELECT 1")
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15
         server.start()
         with backend.reading(None) as connection:
             assert connection.get("SELECT 1") == 1
@@ -281,10 +282,7 @@ def test_connections_that_nobody_uses_are_closed(address: Address) -> None:
     with pool.lend(), pool.lend():
         pass
     assert count_backends(address) == 2
-    until = time.monotonic() + 5
-    while count_backends(address) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert count_backends(address) == 0
+    wait_until(lambda: count_backends(address) == 0)
     with pool.lend() as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     pool.close()

@@ -26,8 +26,7 @@ from byheart.workspace.events.watching import Watch
 from byheart.workspace.regular_file import SeenFile
 from byheart.workspace.rules.ignoring import IgnoreRules
 from byheart.workspace.walking import see, walk
-
-PATIENCE_SECONDS = 20.0
+from tests.waiting import PATIENCE_SECONDS
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
 

@@ -26,6 +26,7 @@ from byheart.settings import load_settings
 from byheart.store import MemoryStore
 from tests.forked_program import start_program
 from tests.interfaces.web.page import past as past_space
+from tests.waiting import PATIENCE_SECONDS
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -74,6 +75,8 @@ class Site:
             "BYHEART_DB_PATH": str(self.path),
             "BYHEART_CACHE_DIR": str(self.folder / "cache"),
             "BYHEART_EMBEDDING_PROVIDER": "hash",
+            # Several processes learn of one another's searches after seconds: figures could be old.
+            "BYHEART_SERVE_WORKERS": "1",
             # The server announces itself here; every test has other folders in its environment.
             **{f"XDG_{name}_HOME": str(self.folder / name) for name in ("DATA", "CONFIG", "STATE")},
         }
@@ -109,7 +112,7 @@ class Site:
             text=True,
         )
         try:
-            out, err = running.communicate(timeout=60)
+            out, err = running.communicate(timeout=PATIENCE_SECONDS)
         finally:
             running.kill()
         assert running.returncode == 0, err

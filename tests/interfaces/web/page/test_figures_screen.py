@@ -39,13 +39,14 @@ def test_the_growth_ends_with_the_number_of_memories(past: Page) -> None:
 
 
 def test_the_slowest_searches_lead_to_their_questions(past: Page) -> None:
-    past.goto("/?q=refund+approval")
-    past.wait_for_selector(".verdict")
+    for question in ("refund", "refund+approval"):  # the first may be slow as a cold start
+        past.goto(f"/?q={question}")
+        past.wait_for_selector(".verdict")
     past.goto("/ui/figures")
     slowest = past.get_by_role("region", name="Slowest searches", exact=True).get_by_role("link")
-    question = slowest.first.inner_text()  # which one is slowest depends on the machine
+    asked = slowest.first.inner_text()  # which one is slowest depends on the machine
     slowest.first.click()
-    expect(past.get_by_role("searchbox")).to_have_value(question)
+    expect(past.get_by_role("searchbox")).to_have_value(asked)
 
 
 def test_the_doctor_tells_what_it_found_and_looks_again_when_asked(page: Page, site: Site) -> None:

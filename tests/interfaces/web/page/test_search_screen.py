@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -256,17 +255,13 @@ def test_forgetting_several_shows_a_dry_run_offers_an_export_and_can_be_undone(
         assert [store.get(each).memory_id for each in ids] == ids
 
 
-def test_a_memory_that_another_process_saves_is_announced_within_a_second(
-    page: Page, site: Site
-) -> None:
+def test_a_memory_that_another_process_saves_is_announced(page: Page, site: Site) -> None:
     page.goto(site.url)
     page.wait_for_selector(".live-on")
     first = page.locator(".hit-name").first.inner_text()
     site.cli("save", "The heron arrived from another process.")
-    saved = time.monotonic()
     pill = page.locator(".pill")
     expect(pill).to_contain_text("new")
-    assert time.monotonic() - saved < 5, "the machine may be busy; about one second otherwise"
     assert page.locator(".hit-name").first.inner_text() == first, "the list jumped"
     pill.click()
     expect(page.locator(".hit-name").first).to_contain_text("The heron arrived")
