@@ -239,7 +239,8 @@ def test_ctrl_c_while_a_long_text_is_embedded_keeps_it_and_saving_it_again_goes_
         start_to_save(*arguments, stdin=stdin.encode() if stdin else None), library
     )
     assert (ran.code, ran.out) == (130, "")
-    interrupted, missing = ran.err.lstrip("\n").splitlines()
+    *progress, interrupted, missing = filter(None, ran.err.splitlines())
+    assert all(line.startswith("saving: ") for line in progress)  # after some seconds
     assert interrupted == "interrupted: 1 memory kept; run the same command again to go on"
     assert missing.endswith("until byheart doctor --fix makes the vectors")
     made, index = library.status().vectors, library.status().index
