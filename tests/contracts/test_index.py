@@ -215,10 +215,10 @@ def test_candidates_say_which_terms_each_chunk_has(storage: Storage) -> None:
         found = reader.index.candidates(Question(Filter("space"), ["pie", "plum"], None), 9)
         texts = [each.chunk.content for each in reader.chunks(found.chunk_nos.tolist())]
         present = {
-            text: dict(
-                zip(found.document_frequency, found.terms_present[row].tolist(), strict=True)
+            text: dict(zip(found.document_frequency, terms, strict=True))
+            for text, terms in zip(
+                texts, found.terms_present[np.arange(len(texts))].tolist(), strict=True
             )
-            for row, text in enumerate(texts)
         }
     assert found.document_frequency == {"pie": 1, "plum": 2}
     assert present == {

@@ -109,10 +109,10 @@ class TurnForms(NamedTuple):
 
 
 class TermsPresent(Protocol):
-    """Say by row which terms a chunk has; an array is one, and so is a lookup."""
+    """Say which terms the chunks of rows have; an array is one, and so is a lookup."""
 
-    def __getitem__(self, row: int, /) -> NDArray[np.bool_]:
-        """Give one value for each term of `document_frequency`, in its order."""
+    def __getitem__(self, rows: Numbers, /) -> NDArray[np.bool_]:
+        """Give a list for each row: one value for each term of `document_frequency`, in order."""
         ...
 
 

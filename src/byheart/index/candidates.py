@@ -79,22 +79,27 @@ class _Beside(NamedTuple):
 
 
 class _TermsPresent:
-    """Look up the terms of a row when they are asked for: a verdict reads one row of hundreds."""
+    """Look up the terms of rows when they are asked for: a verdict reads one row of hundreds."""
 
     def __init__(self, scored: WordScores | None, slots: Slots) -> None:
         self._postings = () if scored is None else scored.found.values()
         self._slots = slots
 
-    def __getitem__(self, row: int) -> NDArray[np.bool_]:
-        slot = int(self._slots[row])
-        return np.array(
-            [any(_holds(part, slot) for part in parts) for parts in self._postings], np.bool_
-        )
+    def __getitem__(self, rows: Numbers) -> NDArray[np.bool_]:
+        slots = self._slots.take(rows)
+        present = np.zeros((len(slots), len(self._postings)), np.bool_)
+        for term, parts in enumerate(self._postings):
+            for ordered in parts:
+                present[:, term] |= _holds(ordered, slots)
+        return present
 
 
-def _holds(ordered: Slots, slot: int) -> bool:
-    at = int(ordered.searchsorted(slot))
-    return at < len(ordered) and int(ordered[at]) == slot
+def _holds(ordered: Slots, slots: Slots) -> NDArray[np.bool_]:
+    at = ordered.searchsorted(slots)
+    # Slots behind the last one are compared with the last one.
+    at[at == len(ordered)] -= 1
+    is_there: NDArray[np.bool_] = ordered.take(at) == slots
+    return is_there
 
 
 class ArraySearch:

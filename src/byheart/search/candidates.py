@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from functools import cache
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import NamedTuple
 
-from byheart.contracts import Candidate, Reader, Vectors
+from byheart.contracts import Candidate, Candidates, Reader, Vectors
 from byheart.model import Judgement
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, Best, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.side_files import read_paths
 from byheart.search.term_rarities import weigh_terms
-from byheart.search.verdict import judge_hit, judge_passage
+from byheart.search.verdict import judge_hit, judge_passages
 
 
 class Gathered(NamedTuple):
@@ -46,22 +46,31 @@ def gather(
     gathered: list[Candidate] = []
     judgement: Judgement | None = None
     wanted = request.limit
-    rarities_of = cache(weigh_terms)  # they are the same for all chunks of a tier
     while batch := list(islice(ranked, wanted)):
         numbers = [fused.chunk_no for fused, _ in batch]
         vectors = reader.index.vectors(numbers) if vector is not None else {}
         chunks = reader.chunks(numbers)
+        confidences = _estimate(batch, unrelated, by_words=ranking.by_words)
         for at, ((fused, found), chunk) in enumerate(zip(batch, chunks, strict=True)):
             if judgement is None and chunk.memory.memory_id != question_id:
                 lead = _lead([each for each, _ in batch[at:]]) if ranking.has_lead else None
                 best = Best(fused, found, lead)
                 judgement = judge_hit(best, unrelated, by_words=ranking.by_words)
-            rarities = rarities_of(found) if ranking.by_words else None
-            confidence = judge_passage(fused, found, unrelated, rarities)
             near = vectors.get(fused.chunk_no)
-            gathered.append(Candidate(chunk, fused.score, near, confidence))
+            gathered.append(Candidate(chunk, fused.score, near, confidences[at]))
         wanted = sum(chunk.memory.memory_id in there for chunk in chunks)
     return Gathered(gathered, judgement or Judgement("none", 0.0))
+
+
+def _estimate(
+    ranked: Sequence[tuple[Fused, Candidates]], unrelated: float, *, by_words: bool
+) -> list[float]:
+    """Estimate for each chunk the probability that it has to do with the question."""
+    confidences: list[float] = []
+    for found, tier in groupby(ranked, itemgetter(1)):
+        rarities = weigh_terms(found) if by_words else None
+        confidences += judge_passages([each for each, _ in tier], found, unrelated, rarities)
+    return confidences
 
 
 def _lead(ranked: Sequence[Fused]) -> float:

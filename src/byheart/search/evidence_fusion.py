@@ -103,7 +103,8 @@ def _weigh_beside_words(found: Candidates) -> float:
     if len(found.document_frequency) < _TERMS_OF_VERBATIM or not len(first):
         return 1.0
     rarities = weigh_terms(found)
-    coverage = rarities.held_by(found, int(first[0])) / rarities.all
+    [held] = rarities.held_by(found, first[:1])
+    coverage = held / rarities.all
     return 1 - (1 - VERBATIM) * max(0.0, coverage - _ALMOST_ALL) / (1 - _ALMOST_ALL)
 
 

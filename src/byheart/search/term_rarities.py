@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import compress
 from typing import NamedTuple
 
-from byheart.contracts import MOST_TERMS, Candidates
+from byheart.contracts import MOST_TERMS, Candidates, Numbers
 from byheart.language.rarity import rarity
 from byheart.language.word_pieces import MARK
 
@@ -24,9 +24,9 @@ class TermRarities(NamedTuple):
     all: float
     unseen: float
 
-    def held_by(self, found: Candidates, row: int) -> float:
-        """Add up the rarities of the terms that a chunk has."""
-        return sum(compress(self.each, found.terms_present[row].tolist()))
+    def held_by(self, found: Candidates, rows: Numbers) -> list[float]:
+        """Add up the rarities of the terms that each of some chunks has."""
+        return [sum(compress(self.each, present)) for present in found.terms_present[rows].tolist()]
 
 
 def weigh_terms(found: Candidates) -> TermRarities:

@@ -22,9 +22,13 @@ has the fits, and docs/quality.md their accuracy on held-out data sets, and the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
-from byheart.contracts import Candidates
+import numpy as np
+
+from byheart.contracts import Candidates, Numbers
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.evidence_fusion import share_with_neighbours
 from byheart.search.rank_fusion import Fused
@@ -143,7 +147,7 @@ def judge_hit(best: Best, unrelated: float, *, by_words: bool) -> Judgement:
     """Judge a hit that was chosen from some candidates."""
     fused, found, lead = best
     rarities = weigh_terms(found) if by_words else None
-    signs = _read_signs(_row_of(fused.chunk_no, found), found, unrelated, rarities)
+    [signs] = _read_signs(_rows_of([fused.chunk_no], found), found, unrelated, rarities)
     related = estimate(signs)
     right = None if lead is None else estimate_right(lead, found.chunks)
     confidence = related if right is None else combine(related, right)
@@ -162,42 +166,53 @@ def _shown(figure: float | None) -> float | None:
     return None if figure is None else round(figure, _DIGITS)
 
 
-def judge_passage(
-    passage: Fused, found: Candidates, unrelated: float, rarities: TermRarities | None
-) -> float:
-    """Estimate the probability that a chunk has to do with the question.
+def judge_passages(
+    passages: Sequence[Fused], found: Candidates, unrelated: float, rarities: TermRarities | None
+) -> list[float]:
+    """Estimate for each of some chunks the probability that it has to do with the question.
 
     `rarities` are those of the candidates, or None if they were not searched by words. A turn
     counts by the turns beside it too, with the shares that the ranking gives them: "On Friday." is
     an answer if the turn before it is the question.
     """
+    rows = _rows_of([each.chunk_no for each in passages], found)
+    own = [estimate(signs) for signs in _read_signs(rows, found, unrelated, rarities)]
+    lent_to = np.flatnonzero([bool(each.beside) for each in passages])
+    if not len(lent_to):
+        return own
+    turns = found.neighbours.take(rows.take(lent_to), axis=0)
+    shares = share_with_neighbours(found).take(rows.take(lent_to), axis=0)
+    passage, side = turns.nonzero()
+    beside = _read_signs(_rows_of(turns[passage, side], found), found, unrelated, rarities)
+    for at, share, signs in zip(
+        lent_to.take(passage).tolist(), shares[passage, side].tolist(), beside, strict=True
+    ):
+        own[at] = max(own[at], share * estimate(signs))
+    return own
 
-    def estimate_row(row: int) -> float:
-        return estimate(_read_signs(row, found, unrelated, rarities))
 
-    row = _row_of(passage.chunk_no, found)
-    estimates = [estimate_row(row)]
-    if passage.beside:
-        shares = share_with_neighbours(found)[row].tolist()
-        beside = zip(found.neighbours[row].tolist(), shares, strict=True)
-        estimates += (share * estimate_row(_row_of(turn, found)) for turn, share in beside if turn)
-    return max(estimates)
-
-
-def _row_of(chunk_no: int, found: Candidates) -> int:
-    return int(found.chunk_nos.searchsorted(chunk_no))
+def _rows_of(chunk_nos: Sequence[int] | Numbers, found: Candidates) -> Numbers:
+    return found.chunk_nos.searchsorted(chunk_nos)
 
 
 def _read_signs(
-    row: int, found: Candidates, unrelated: float, rarities: TermRarities | None
-) -> Signs:
-    """Read the figures of a chunk from the candidates it was chosen from."""
-    coverage = weight = similarity = None
+    rows: Numbers, found: Candidates, unrelated: float, rarities: TermRarities | None
+) -> list[Signs]:
+    """Read the figures of chunks from the candidates they were chosen from."""
+    held: Iterable[float | None] = repeat(None, len(rows))
     if rarities is not None:
-        held = rarities.held_by(found, row)
+        held = rarities.held_by(found, rows)
+    figures = zip(held, found.cosines.take(rows).tolist(), strict=True)
+    return [_to_signs(*each, found.chunks, unrelated, rarities) for each in figures]
+
+
+def _to_signs(
+    held: float | None, cosine: float, chunks: int, unrelated: float, rarities: TermRarities | None
+) -> Signs:
+    coverage = weight = similarity = None
+    if rarities is not None and held is not None:
         coverage = held / rarities.all if rarities.all else 0.0
         weight = held / rarities.unseen
-    cosine = float(found.cosines[row])
     if not math.isnan(cosine):
         similarity = (cosine - unrelated) / (1 - unrelated)
-    return Signs(coverage, weight, similarity, found.chunks)
+    return Signs(coverage, weight, similarity, chunks)
