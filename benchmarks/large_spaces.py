@@ -1,18 +1,22 @@
 """Measure large spaces on PostgreSQL: postings and vectors in the database, or in each server.
 
     python benchmarks/large_spaces.py --data FOLDER [--sizes 20000,100000] [--questions 60]
+        [--graph-up-to 100000]
 
 FOLDER, passages and questions are those of speed.py; vectors are those of the hash embedder. The
 rows are copied into the tables, without what only saves and raw queries need. Two servers on the
 same database are asked in turns: one keeps postings and vectors in its memory, for the other one
 the space is large. Their answers must be equal. Times are CPU milliseconds, p50 / p95 (process +
 database server); memory is that of a process that has searched.
+
+Hybrid questions are put to one statement of pgvector (HNSW), `tsvector` and reciprocal ranks too,
+in the same turns, without a filter. Above `--graph-up-to` passages the graph of HNSW is not built,
+because that takes hours, and the half of the statement that searches words is asked alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import statistics
 import subprocess
@@ -22,12 +26,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import psutil
+import numpy as np
+import peers
 import psycopg
 import speed
+from postgres_stores import Question, Server, Statement, Where
 
 import byheart
 from byheart.embedding.hash_embedder import HashEmbedder
@@ -42,7 +49,13 @@ FILTERS: Mapping[str, Mapping[str, str]] = {
     "0.01 %": {"title": "title-7"},
 }
 MODES = ("hybrid", "fts", "vector")
-SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "4GB"}
+SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB", "maintenance_work_mem": "1GB"}
+# The texts alone, as the statement finds them before it fuses.
+WORDS = """
+    SELECT id, ts_rank_cd(words, query) AS rank
+    FROM memory, to_tsquery('english', %(text)s) AS query
+    WHERE words @@ query {condition} ORDER BY rank DESC LIMIT {depth}
+"""
 _BITS = 36
 _MEMORY = """
 import json, sys
@@ -68,7 +81,7 @@ def open_store(address: str, cache: Path, local_chunks: int) -> byheart.MemorySt
     )
 
 
-def fill(address: str, passages: Sequence[str]) -> None:
+def fill(address: str, passages: Iterator[str], count: int) -> None:
     """Copy passages into the tables as memories of one chunk, made like one that was saved."""
     embedder, bases = HashEmbedder(), {}
     with psycopg.connect(address) as db:
@@ -83,8 +96,8 @@ def fill(address: str, passages: Sequence[str]) -> None:
             "SELECT 1 + greatest(nextval('byheart.numbers'), nextval('byheart.chunk_numbers'))"
         ).fetchall()
         kept: dict[str, list[dict[str, Any]]] = {name: [] for name in bases}
-        for start in range(0, len(passages), 1000):
-            texts = passages[start : start + 1000]
+        for start in range(0, count, 1000):
+            texts = list(islice(passages, 1000))
             for at, (text, vector) in enumerate(zip(texts, embedder.embed(texts), strict=True)):
                 number = first + start + at
                 own = (1 << _BITS) | number
@@ -110,7 +123,7 @@ def fill(address: str, passages: Sequence[str]) -> None:
                 _copy(db, table, rows)
                 rows.clear()
         for sequence in ("numbers", "chunk_numbers"):
-            db.execute(f"SELECT setval('byheart.{sequence}', {first + len(passages)})".encode())
+            db.execute(f"SELECT setval('byheart.{sequence}', {first + count})".encode())
 
 
 def _copy(db: psycopg.Connection[Any], table: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -123,26 +136,58 @@ class Clock:
     """Read the CPU time of this process and of the processes of the server."""
 
     def __init__(self, address: str) -> None:
-        with psycopg.connect(address) as db:
-            [(pid,)] = db.execute("SELECT pg_backend_pid()").fetchall()
-        parent = psutil.Process(pid).parent()
-        assert parent is not None
-        self._postmaster = parent
+        self._server = Server(address)
 
-    def read(self) -> tuple[float, float]:
-        ended = self._postmaster.cpu_times()
-        server = ended.children_user + ended.children_system
-        for child in self._postmaster.children():
-            with contextlib.suppress(OSError):  # it has ended
-                times = Path(f"/proc/{child.pid}/schedstat").read_text().split()
-                server += int(times[0]) / 1e9
+    def start(self) -> tuple[float, float]:
+        # Reading the clocks of the server takes time of this process, which must not count.
+        server = self._server.cpu_seconds()
         return time.process_time() * 1000, server * 1000
+
+    def since(self, start: tuple[float, float]) -> tuple[float, float]:
+        client = time.process_time() * 1000
+        return client - start[0], self._server.cpu_seconds() * 1000 - start[1]
+
+
+class Words(Statement):
+    """The half of the statement that searches words: less than the whole statement takes."""
+
+    def fill_from(self, chunks: str) -> None:
+        """Copy the texts of a table within the server."""
+        self.db.execute(
+            f"CREATE TABLE memory AS SELECT chunk_no AS id, content, "
+            f"to_tsvector('english', content) AS words FROM {chunks}".encode()
+        )
+        self.db.execute("CREATE INDEX ON memory USING gin (words)")
+
+    def search(self, question: Question, where: Where) -> list[int]:
+        given = {"text": " | ".join(peers.words_of(question.text))}
+        return [row[0] for row in self.db.execute(self._write(WORDS, where).encode(), given)]
+
+
+def make_statement(
+    address: str, sentences: Sequence[str], size: int, graph_up_to: int
+) -> tuple[str, Statement]:
+    """Fill the table of the statement anew, with the same passages; give its name too."""
+    with psycopg.connect(address) as db:
+        db.execute("DROP TABLE IF EXISTS memory")
+    if size > graph_up_to:
+        words = Words(address, any_word=True)
+        words.fill_from("byheart_01.chunks")
+        return "tsvector alone", words
+    items = list(speed.make_items(speed.make_passages(sentences), size))
+    statement = Statement(address, any_word=True)
+    statement.fill(items, HashEmbedder().embed([item["content"] for item in items]))
+    return "statement", statement
 
 
 def ask(
-    stores: Mapping[str, byheart.MemoryStore], questions: Sequence[str], clock: Clock
+    stores: Mapping[str, byheart.MemoryStore],
+    other: tuple[str, Statement],
+    questions: Sequence[str],
+    clock: Clock,
 ) -> Iterator[str]:
     """Ask every store everything, in turns; give a line for each mode and filter."""
+    vectors = HashEmbedder().embed(list(questions))
     for mode in MODES:
         for name, where in FILTERS.items():
             given = {"source_label": where["title"]} if "title" in where else dict(where)
@@ -151,16 +196,19 @@ def ask(
                     store.search(f"{question} please", mode=mode, **given)  # type: ignore[arg-type]
             spent: dict[str, list[tuple[float, float]]] = {place: [] for place in stores}
             differing = 0
-            for question in questions:
+            for question, vector in zip(questions, vectors, strict=True):
                 answers = []
                 for place, store in stores.items():
-                    before = clock.read()
+                    start = clock.start()
                     found = store.search(question, mode=mode, **given)  # type: ignore[arg-type]
-                    after = clock.read()
-                    spent[place].append((after[0] - before[0], after[1] - before[1]))
+                    spent[place].append(clock.since(start))
                     answers.append([(hit.memory_id, hit.score) for hit in found.results])
                     assert found.index.kept_in == place
                 differing += answers[0] != answers[1]
+                if mode == "hybrid" and not where:
+                    start = clock.start()
+                    other[1].search(Question(question, vector), {})
+                    spent.setdefault(other[0], []).append(clock.since(start))
             parts = []
             for place, times in spent.items():
                 total = sorted(client + server for client, server in times)
@@ -168,6 +216,30 @@ def ask(
                 p50, p95 = statistics.median(total), total[int(len(total) * 0.95)]
                 parts.append(f"{place} {p50:.1f} / {p95:.1f} ({client:.1f} + {server:.1f})")
             yield f"{mode:7} {name:10} {'  '.join(parts)}  differing answers {differing}"
+
+
+def recall_at_10(address: str, store: byheart.MemoryStore, questions: Sequence[str]) -> float:
+    """Compare the ten nearest passages with those of an exact search of all vectors."""
+    asked = HashEmbedder().embed(list(questions))
+    nearest: list[list[tuple[float, str]]] = [[] for _ in questions]
+    with psycopg.connect(address) as db, db.cursor("all vectors", binary=True) as cursor:
+        cursor.itersize = 20_000
+        cursor.execute(
+            "SELECT memory_id, embedding FROM byheart_01.vectors "
+            "JOIN byheart_01.chunks USING (chunk_no) JOIN byheart_01.memories USING (memory_no)"
+        )
+        while rows := cursor.fetchmany(20_000):
+            matrix = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
+            nearness = asked @ matrix.reshape(len(rows), -1).T
+            best = np.argpartition(-nearness, 10, axis=1)[:, :10]
+            for at, places in enumerate(best.tolist()):
+                found = [(float(nearness[at, place]), rows[place][0]) for place in places]
+                nearest[at] = sorted(nearest[at] + found, reverse=True)[:10]
+    shares = []
+    for question, truth in zip(questions, nearest, strict=True):
+        hits = store.search(question, 10, mode="vector").results
+        shares.append(len({hit.memory_id for hit in hits} & {name for _, name in truth}) / 10)
+    return statistics.mean(shares)
 
 
 def sizes(address: str) -> str:
@@ -204,6 +276,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sizes", default="20000,100000")
     parser.add_argument("--questions", type=int, default=60)
+    parser.add_argument("--graph-up-to", type=int, default=100_000)
     asked = parser.parse_args()
     sentences, questions = speed.read_texts(asked.data)
     questions, passages = questions[: asked.questions], speed.make_passages(sentences)
@@ -215,36 +288,37 @@ def main() -> None:
             store.save(next(passages), kind="kind-0", agent_id="agent-0")
         for size in map(int, asked.sizes.split(",")):
             started = time.process_time()
-            fill(server.url(), [next(passages) for _ in range(size - held)])
+            fill(server.url(), islice(passages, size - held), size - held)
             print(f"\n{size:,} chunks; filled in {time.process_time() - started:.0f} s")
             held = size
             stores, clock = {}, Clock(server.url())
             for place, cache in caches.items():
-                before = clock.read()
+                start = clock.start()
                 stores[place] = open_store(address, cache, least[place])
                 stores[place].search("the first question reads all texts")
-                built = clock.read()
+                built = clock.since(start)
+                start = clock.start()
                 stores[place]._storage.refresh("default")
-                stored = clock.read()
-                took = [
-                    f"{(late[0] - early[0]) / 1000:.1f} + {(late[1] - early[1]) / 1000:.1f} s"
-                    for early, late in ((before, built), (built, stored))
-                ]
+                stored = clock.since(start)
+                took = [f"{mine / 1000:.1f} + {its / 1000:.1f} s" for mine, its in (built, stored)]
                 print(f"{place}: read {took[0]}, publish {took[1]}", flush=True)
+            other = make_statement(server.url(), sentences, size, asked.graph_up_to)
             with psycopg.connect(server.url(), autocommit=True) as db:
                 db.execute("VACUUM ANALYZE")
             print(sizes(server.url()), flush=True)
-            for line in ask(stores, questions, clock):
+            for line in ask(stores, other, questions, clock):
                 print(line, flush=True)
-            saved = clock.read()
+            found = recall_at_10(server.url(), stores["database"], questions)
+            print(f"recall@10 of vectors: {found:.3f}", flush=True)
+            start = clock.start()
             for number in range(20):
                 text = f"Fresh text {number} of {size}: {questions[number % len(questions)]}"
                 memory_id = stores["database"].save(text).memory_id
                 hits = stores["database"].search(text).results
                 assert memory_id in [hit.memory_id for hit in hits]
-            done = clock.read()
-            took = [(late - early) / 20 for early, late in zip(saved, done, strict=True)]
-            print(f"a save and a search for it: {took[0]:.1f} + {took[1]:.1f} ms")
+            took = [f"{each / 20:.1f}" for each in clock.since(start)]
+            print(f"a save and a search for it: {took[0]} + {took[1]} ms")
+            other[1].close()
             for each in stores.values():
                 each.close()
             for place, cache in caches.items():
