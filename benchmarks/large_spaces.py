@@ -10,7 +10,7 @@ the space is large. Their answers must be equal. Times are CPU milliseconds, p50
 database server); memory is that of a process that has searched.
 
 Hybrid questions are put to one statement of pgvector (HNSW), `tsvector` and reciprocal ranks too,
-in the same turns, without a filter. Above `--graph-up-to` passages the graph of HNSW is not built,
+in the same turns. Above `--graph-up-to` passages the graph of HNSW is not built,
 because that takes hours, and the half of the statement that searches words is asked alone.
 """
 
@@ -151,16 +151,18 @@ class Clock:
 class Words(Statement):
     """The half of the statement that searches words: less than the whole statement takes."""
 
-    def fill_from(self, chunks: str) -> None:
-        """Copy the texts of a table within the server."""
+    def fill_from(self, schema: str) -> None:
+        """Copy the texts of a part of the store within the server."""
         self.db.execute(
-            f"CREATE TABLE memory AS SELECT chunk_no AS id, content, "
-            f"to_tsvector('english', content) AS words FROM {chunks}".encode()
+            "CREATE TABLE memory AS SELECT chunk_no AS id, content, kind, agent_id,"
+            " to_tsvector('english', content) AS words"
+            f" FROM {schema}.chunks JOIN {schema}.memories USING (memory_no)".encode()
         )
-        self.db.execute("CREATE INDEX ON memory USING gin (words)")
+        for index in ("gin (words)", "btree (kind)", "btree (agent_id)"):
+            self.db.execute(f"CREATE INDEX ON memory USING {index}".encode())
 
     def search(self, question: Question, where: Where) -> list[int]:
-        given = {"text": " | ".join(peers.words_of(question.text))}
+        given = {"text": " | ".join(peers.words_of(question.text)), **where}
         return [row[0] for row in self.db.execute(self._write(WORDS, where).encode(), given)]
 
 
@@ -172,7 +174,7 @@ def make_statement(
         db.execute("DROP TABLE IF EXISTS memory")
     if size > graph_up_to:
         words = Words(address, any_word=True)
-        words.fill_from("byheart_01.chunks")
+        words.fill_from("byheart_01")
         return "tsvector alone", words
     items = list(speed.make_items(speed.make_passages(sentences), size))
     statement = Statement(address, any_word=True)
@@ -205,9 +207,9 @@ def ask(
                     answers.append([(hit.memory_id, hit.score) for hit in found.results])
                     assert found.index.kept_in == place
                 differing += answers[0] != answers[1]
-                if mode == "hybrid" and not where:
+                if mode == "hybrid" and "title" not in where:
                     start = clock.start()
-                    other[1].search(Question(question, vector), {})
+                    other[1].search(Question(question, vector), where)
                     spent.setdefault(other[0], []).append(clock.since(start))
             parts = []
             for place, times in spent.items():

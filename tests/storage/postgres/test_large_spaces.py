@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from byheart.language.terms import terms
 from byheart.settings import load_settings
 from byheart.storage.postgres.address import Address
 from byheart.storage.postgres.backend import PostgresBackend
+from byheart.storage.postgres.connection import PostgresConnection
 from byheart.storage.sql.storage import SqlStorage
 from byheart.store import MemoryStore
 from tests.postgres_stores import postgres_store
@@ -171,6 +173,35 @@ def test_a_fold_blocks_neither_searches_nor_saves(open_server: Open) -> None:
     server.storage.refresh("default")
     assert server.runs() == [40, 10]
     assert server.ask() == before
+
+
+def test_a_fold_after_the_snapshot_of_a_search_makes_nobody_read_the_texts_again(
+    open_server: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = open_server(10)
+    for numbers in (range(40), range(40, 50)):
+        server.save(numbers)
+        expected = server.ask()
+        if numbers.start == 0:
+            server.storage.refresh("default")
+    real, folds = server.backend.reading, [server.storage.refresh]
+
+    @contextmanager
+    def reading(space: str | None) -> Iterator[PostgresConnection]:
+        with real(space) as connection:
+            if folds:
+                connection.all("SELECT 1 FROM posting_runs")  # takes the snapshot
+                folds.pop()("default")
+            yield connection
+
+    monkeypatch.setattr(server.backend, "reading", reading)
+    monkeypatch.setattr(
+        "byheart.storage.sql.index_source.SqlIndexSource.chunks_after",
+        lambda *_: pytest.fail("the server read the texts of a large space"),
+    )
+    assert server.ask() == expected
+    assert not folds
+    assert (server.kept_in, server.runs()) == ("database", [40, 10])
 
 
 def test_saves_are_found_at_once_by_all_servers_while_they_fold(open_server: Open) -> None:

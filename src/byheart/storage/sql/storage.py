@@ -48,6 +48,14 @@ class AheadOfSnapshot(Exception):
     """Report that the index is ahead of this transaction: begin a new transaction."""
 
 
+class PostingsMissing(AheadOfSnapshot):
+    """Report that this transaction does not see all stored postings that the index relies on."""
+
+    def __init__(self, last_chunk_no: int) -> None:
+        super().__init__()
+        self.last_chunk_no = last_chunk_no
+
+
 class SqlStorage:
     """Keep memories in a database that many processes may have open."""
 
@@ -125,10 +133,7 @@ class SqlStorage:
             if view.stored is not None:
                 stored = lookup.stored_postings()
                 if stored is None or stored.covered_to() < view.stored.last_chunk_no:
-                    # The file is older than the last removal of the postings: read it all again.
-                    # Runs that another server has stored since stay.
-                    index.discard_files()
-                    raise AheadOfSnapshot
+                    raise PostingsMissing(view.stored.last_chunk_no)
                 view = view.bound_to(stored)
             return ArraySearch(view, lookup, now)
 
@@ -138,6 +143,7 @@ class SqlStorage:
     def _attached(
         self, space: str | None, expecting: Expecting | None = None
     ) -> Iterator[SqlReader]:
+        missing_no = 0
         with contextlib.ExitStack() as stack:
             for attempt in itertools.count():
                 connection = stack.enter_context(self._backend.reading(space))
@@ -148,9 +154,16 @@ class SqlStorage:
                 try:
                     _ = reader.index
                     break
-                except AheadOfSnapshot:
+                except AheadOfSnapshot as error:
                     # Another thread updated the index meanwhile: begin a newer transaction.
                     stack.close()
+                    last_no = error.last_chunk_no if isinstance(error, PostingsMissing) else 0
+                    if 0 < last_no <= missing_no:
+                        # Postings may have been stored after the first transaction began. A later
+                        # one does not see them either: they were removed since the file was
+                        # written, so read all texts again. Runs of other servers stay.
+                        self._index(space).discard_files()
+                    missing_no = last_no
                     if attempt == _MOST_ATTEMPTS:
                         # Perhaps an older file replaced the store: discard the index.
                         self._index(space).start_anew()
