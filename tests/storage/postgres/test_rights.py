@@ -91,6 +91,9 @@ def test_a_role_that_may_only_read_searches_and_is_told_what_writing_needs(
         assert store.search("ferry").results
         status = store.status()
         assert not status.writable
+        checked = {each.check: each for each in store.admin.doctor()}
+        assert [name for name, each in checked.items() if not each.ok] == ["write access"]
+        assert checked["sequences"].message == "not checked: the role may not read them"
         with pytest.raises(StoreReadOnly, match="may read it and not write to it") as caught:
             store.save("Another text.")
     assert "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA" in caught.value.hint

@@ -33,6 +33,7 @@ _NUMBERED = {
     "history": "history_no",
     "workspaces": "workspace_no",
 }
+_SEQUENCES = ("numbers", "chunk_numbers", "space_numbers")
 _INVALID = """
     SELECT format('%I.%I', n.nspname, c.relname) FROM pg_index i
     JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -69,6 +70,12 @@ def add_missing_words(connection: Connection) -> None:
         )
 
 
+def may_read_sequences(connection: PostgresConnection) -> bool:
+    """Say whether the role may see which numbers were given out; `SELECT` on tables is less."""
+    each = " AND ".join(f"has_sequence_privilege('{name}', 'SELECT')" for name in _SEQUENCES)
+    return bool(connection.get(f"SELECT {each}"))
+
+
 def sequence_states(connection: PostgresConnection) -> list[tuple[str, int, int]]:
     """Give the highest number in use and the last one given out, for each sequence."""
     highest = chunks = 0
@@ -79,10 +86,9 @@ def sequence_states(connection: PostgresConnection) -> list[tuple[str, int, int]
         last = f"SELECT coalesce(max(chunk_no & {_COUNT}), 0) FROM chunks"
         chunks = max(chunks, connection.get(last))
     spaces = connection.get("SELECT coalesce(max(space_no), 0) FROM spaces")
-    in_use = {"numbers": highest, "chunk_numbers": chunks, "space_numbers": spaces}
     return [
         (name, number, connection.get(f"SELECT {LAST_GIVEN} FROM {name}"))
-        for name, number in in_use.items()
+        for name, number in zip(_SEQUENCES, (highest, chunks, spaces), strict=True)
     ]
 
 
