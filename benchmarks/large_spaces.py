@@ -1,7 +1,7 @@
 """Measure large spaces on PostgreSQL: postings and vectors in the database, or in each server.
 
     python benchmarks/large_spaces.py --data FOLDER [--sizes 20000,100000] [--questions 60]
-        [--graph-up-to 100000]
+        [--graph-up-to 100000] [--alone]
 
 FOLDER, passages and questions are those of speed.py; vectors are those of the hash embedder. The
 rows are copied into the tables, without what only saves and raw queries need. Two servers on the
@@ -11,7 +11,8 @@ database server); memory is that of a process that has searched.
 
 Hybrid questions are put to one statement of pgvector (HNSW), `tsvector` and reciprocal ranks too,
 in the same turns. Above `--graph-up-to` passages the graph of HNSW is not built,
-because that takes hours, and the half of the statement that searches words is asked alone.
+because that takes hours, and the half of the statement that searches words is asked alone. With
+`--alone`, only the server for which the space is large is asked.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def make_statement(
 
 def ask(
     stores: Mapping[str, byheart.MemoryStore],
-    other: tuple[str, Statement],
+    other: tuple[str, Statement] | None,
     questions: Sequence[str],
     clock: Clock,
 ) -> Iterator[str]:
@@ -206,8 +207,8 @@ def ask(
                     spent[place].append(clock.since(start))
                     answers.append([(hit.memory_id, hit.score) for hit in found.results])
                     assert found.index.kept_in == place
-                differing += answers[0] != answers[1]
-                if mode == "hybrid" and "title" not in where:
+                differing += answers[0] != answers[-1]
+                if other and mode == "hybrid" and "title" not in where:
                     start = clock.start()
                     other[1].search(Question(question, vector), where)
                     spent.setdefault(other[0], []).append(clock.since(start))
@@ -279,6 +280,7 @@ def main() -> None:
     parser.add_argument("--sizes", default="20000,100000")
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--graph-up-to", type=int, default=100_000)
+    parser.add_argument("--alone", action="store_true")
     asked = parser.parse_args()
     sentences, questions = speed.read_texts(asked.data)
     questions, passages = questions[: asked.questions], speed.make_passages(sentences)
@@ -288,6 +290,8 @@ def main() -> None:
         least = {"memory": 1_000_000_000, "database": 1000}
         with closing(open_store(address, caches["memory"], least["memory"])) as store:
             store.save(next(passages), kind="kind-0", agent_id="agent-0")
+        if asked.alone:
+            del caches["memory"]
         for size in map(int, asked.sizes.split(",")):
             started = time.process_time()
             fill(server.url(), islice(passages, size - held), size - held)
@@ -304,7 +308,9 @@ def main() -> None:
                 stored = clock.since(start)
                 took = [f"{mine / 1000:.1f} + {its / 1000:.1f} s" for mine, its in (built, stored)]
                 print(f"{place}: read {took[0]}, publish {took[1]}", flush=True)
-            other = make_statement(server.url(), sentences, size, asked.graph_up_to)
+            other = None
+            if not asked.alone:
+                other = make_statement(server.url(), sentences, size, asked.graph_up_to)
             with psycopg.connect(server.url(), autocommit=True) as db:
                 db.execute("VACUUM ANALYZE")
             print(sizes(server.url()), flush=True)
@@ -320,7 +326,8 @@ def main() -> None:
                 assert memory_id in [hit.memory_id for hit in hits]
             took = [f"{each / 20:.1f}" for each in clock.since(start)]
             print(f"a save and a search for it: {took[0]} + {took[1]} ms")
-            other[1].close()
+            if other:
+                other[1].close()
             for each in stores.values():
                 each.close()
             for place, cache in caches.items():
