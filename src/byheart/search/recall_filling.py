@@ -18,6 +18,8 @@ from byheart.search.budget import Budget
 from byheart.search.damaged_store import contradiction
 from byheart.search.file_freshness import FileFacts, describe_file
 
+# Memories that are read at once where each may still fit into the budget.
+_ASKED_AHEAD = 8
 _OWN = ("id", "score", *FileFacts.__annotations__)
 _OF_MEMORY = tuple(each.name for each in fields(RecalledMemory) if each.name not in _OWN)
 
@@ -103,9 +105,9 @@ def _add_details(
     """Replace lines by memories in full where they fit; list until a line does not fit."""
     text_ids = [line.text_id for line in lines]
     lengths = reader.token_counts(text_ids, space)
-    likely = _likely(text_ids, lengths, budget.left)
-    reader.prefetch(*(partial(reader.memory, text_id, space) for text_id in likely))
-    for line in lines:
+    asked = set(_likely(text_ids, lengths, budget.left))
+    reader.prefetch(*(partial(reader.memory, text_id, space) for text_id in asked))
+    for at, line in enumerate(lines):
         if not line.listed:
             line.cost = budget.cost(line.written, budget.left)
             line.listed = budget.spend(line.cost)
@@ -115,6 +117,12 @@ def _add_details(
         room = budget.left + refund
         if (lengths.get(line.text_id) or 0) >= room:
             continue
+        if line.text_id not in asked:
+            # A memory before did not fit, so that there is room for others: ask for some at once.
+            fitting = [each for each in text_ids[at:] if (lengths.get(each) or 0) < room]
+            more = [each for each in fitting if each not in asked][:_ASKED_AHEAD]
+            asked.update(more)
+            reader.prefetch(*(partial(reader.memory, text_id, space) for text_id in more))
         memory = reader.memory(line.text_id, space)
         if memory is None:  # impossible in an undamaged store, since one snapshot has both
             raise contradiction(line.text_id)

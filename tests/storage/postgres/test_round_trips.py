@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,22 @@ def test_no_verb_waits_for_more_round_trips_than_allowed(store: MemoryStore) -> 
                 counts.append(trips.count(call))
             found[name] = min(counts)
     assert found == LIMITS
+
+
+def test_a_recall_of_memories_that_nearly_fit_reads_several_at_once(store: MemoryStore) -> None:
+    chance = random.Random(3)
+    for number in range(60):
+        words = " ".join(chance.choices(("milk", "sugar", "water"), k=chance.randint(40, 60)))
+        store.save(f"Bert{number} drinks coffee with {words}.")
+    with counting_round_trips() as trips:
+
+        def count(budget: int) -> int:
+            store.search("who drinks coffee")  # brings the index up to date
+            return trips.count(partial(store.recall, "who drinks coffee", max_tokens=budget))
+
+        counts = [min(count(budget) for _ in range(3)) for budget in range(700, 900, 20)]
+    # Without reading ahead, there are up to 11 of them.
+    assert max(counts) <= LIMITS["a recall"] + 2
 
 
 def test_the_documented_round_trips_are_the_limits() -> None:
