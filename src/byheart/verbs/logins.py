@@ -18,6 +18,11 @@ class LoginVerbs(RefusedInChild):
         self._engine = engine
         self._manager = LoginManager(engine.storage)
 
+    @property
+    def writable(self) -> bool:
+        """Say whether the store takes writes, whatever a login may do."""
+        return self._engine.storage.writable
+
     def create_code(self, access: str = "write", space: Text = None) -> CreatedApiKey:
         """Create a code that logs one browser in to a space, once, within 60 seconds."""
         return self._manager.create_code(access, self._engine.space(space))

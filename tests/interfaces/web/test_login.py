@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from byheart.contracts.copies import COPY_MARK, CopyMark
 from byheart.interfaces.rest.routes import ROUTES
 from byheart.system import clock
 from tests.conftest import OpenStore
@@ -29,6 +33,7 @@ def test_a_code_logs_a_browser_in_once(server: Server, browser: Browser) -> None
     assert answer.status_code == 200
     assert answer.json()["space"] == "default"
     assert answer.json()["access"] == "write"
+    assert answer.json()["writable"] is True
     assert "secret" not in answer.text
     assert browser.get("/memories").status_code == 200
     assert browser.get("/login").json()["name"].startswith("login-")
@@ -291,3 +296,25 @@ def test_the_server_proves_to_byheart_open_that_it_knows_its_key(browser: Browse
 
     answer = browser.client.get("/login/server", params={"challenge": "abc"})
     assert answer.text == prove(KEY, "abc")
+
+
+@sqlite_only
+def test_a_store_that_cannot_be_written_is_told_to_the_page(
+    serve: Any, open_store: OpenStore, path: Path
+) -> None:
+    store = open_store()
+    created = store.logins.exchange(store.logins.create_code().secret)
+    assert created is not None
+    store.close()
+    mark = CopyMark("another store", 1, source="another store").to_text()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("INSERT INTO store (key, value) VALUES (?, ?)", (COPY_MARK, mark))
+        connection.commit()
+    server = serve_page(serve, open_store())
+    with make_client(server.url) as client:
+        client.cookies.set(f"byheart_{server.port}", created.secret)
+        browser = Browser(client, server.url)
+        assert browser.get("/login").json()["writable"] is False
+        refused = browser.post("/memories", {"content": "Saved too early."})
+    assert refused.status_code == 503
+    assert "unfinished copy" in refused.json()["detail"]

@@ -178,7 +178,11 @@ class _Logins:
     def _describe(self, login: ApiKey) -> Mapping[str, Any]:
         named = ("name", "space", "access", "session_id", "created_at", "expires_at")
         described = to_wire(login)
-        return {**{name: described[name] for name in named}, "version": version("byheart")}
+        return {
+            **{name: described[name] for name in named},
+            "writable": self._store.logins.writable,
+            "version": version("byheart"),
+        }
 
 
 async def _read_code(request: Request) -> str:
