@@ -16,7 +16,7 @@ from tests.interfaces.web.page.conftest import Site
     [
         ("Growth", r"20\d\d-"),
         ("Kinds", "message"),
-        ("Speed of searches", "hybrid"),
+        ("Speed of searches", "Both"),
         ("Verdicts of searches", r"[1-9]\d*[\s\S]*%"),
         ("Vectors", "pending"),
     ],
@@ -67,3 +67,13 @@ def test_a_login_to_another_space_is_told_where_the_doctor_is(past: Page) -> Non
     past.goto("/ui/figures")
     doctor = past.get_by_role("region", name="Doctor")
     expect(doctor).to_contain_text("run byheart doctor")
+
+
+def test_the_figures_follow_searches_while_they_are_shown(page: Page, site: Site) -> None:
+    page.goto(f"{site.url}/ui/figures")
+    figure = page.get_by_role("figure", name="Speed of searches")
+    figure.get_by_text("Show as a table").click()
+    row = figure.get_by_role("row", name=re.compile("^Keywords, whole memories"))
+    expect(row).to_have_count(0)
+    site.cli("search", "deploy", "--mode", "fts", "--granularity", "coarse")
+    expect(row).to_contain_text("1")

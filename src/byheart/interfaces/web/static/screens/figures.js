@@ -1,7 +1,7 @@
 // Figures: growth, kinds, speed, verdicts, pending vectors, slow queries, and what the doctor finds.
 import { get, useRequest } from "../core/api.js";
 import { ago, bytes, count, day as spellDay, milliseconds, moment, percent, shorten, visible } from "../core/format.js";
-import { classes, html, useState } from "../core/lib.js";
+import { classes, html, useEffect, useState } from "../core/lib.js";
 import { addressOf } from "../core/router.js";
 import { Bars, Figure, Lines, StackedBar } from "../parts/charts.js";
 import { VERDICTS } from "../parts/hits.js";
@@ -9,6 +9,17 @@ import { Icon } from "../parts/icons.js";
 import { ErrorNote, Loading, Note, Screen } from "../parts/page.js";
 
 const DAY_MS = 86_400_000;
+// A process of the server hands over its counts of searches within five seconds.
+const UPDATE_MS = 6000;
+
+const MODES = /** @type {Record<string, string>} */ ({ hybrid: "Both", fts: "Keywords", vector: "Meaning", listing: "List" });
+const GRANULARITIES = /** @type {Record<string, string>} */ ({ medium: "sections", coarse: "whole memories" });
+
+/** Name a kind of search as the search screen does. @param {string} kind such as "hybrid/fine" or "context" */
+function searchName(kind) {
+  const [mode, granularity] = kind.split("/");
+  return [MODES[mode] ?? mode[0].toUpperCase() + mode.slice(1), GRANULARITIES[granularity]].filter(Boolean).join(", ");
+}
 
 /** Sum the days up to a total for each day. @param {any[]} days @returns {[string, number][]} */
 function growthOf(days) {
@@ -30,9 +41,9 @@ function Growth({ days }) {
   const step = Math.max(1, Math.ceil(rows.length / 300));
   const points = rows.filter((_, at) => (rows.length - 1 - at) % step === 0);
   return html`
-    <${Figure} title="Growth" columns=${["Day", "Memories"]} rows=${[...rows].reverse().slice(0, 400)} note="Memories that are still there, by the day on which they were saved.">
-      <${Lines} series=${[{ name: "Memories", tone: "accent", values: points.map(([, value]) => value) }]}
-        labels=${points.length ? [spellDay(`${points[0][0]}T12:00`), "today"] : []} />
+    <${Figure} title="Growth" columns=${["Day", "Memories"]} rows=${[...rows].reverse().slice(0, 400)} note=${rows.length ? "Memories that are still there, by the day on which they were saved." : "No memory was saved yet."}>
+      ${rows.length > 0 && html`<${Lines} series=${[{ name: "Memories", tone: "accent", values: points.map(([, value]) => value) }]}
+        labels=${points.length ? [spellDay(`${points[0][0]}T12:00`), "today"] : []} />`}
     </${Figure}>`;
 }
 
@@ -40,7 +51,7 @@ function Growth({ days }) {
 function Kinds({ kinds }) {
   const rows = Object.entries(kinds).sort((a, b) => b[1] - a[1]);
   return html`
-    <${Figure} title="Kinds" columns=${["Kind", "Memories"]} rows=${rows.map(([kind, value]) => [html`<a href=${addressOf("search", [], { kind })}>${visible(kind)}</a>`, value])}>
+    <${Figure} title="Kinds" columns=${["Kind", "Memories"]} rows=${rows.map(([kind, value]) => [html`<a href=${addressOf("search", [], { kind })}>${visible(kind)}</a>`, value])} note=${rows.length ? null : "No memory was saved yet."}>
       <${Bars} bars=${rows.slice(0, 10).map(([label, value]) => ({ label: visible(label), value }))} />
     </${Figure}>`;
 }
@@ -51,11 +62,11 @@ function Speed({ queries }) {
   const spell = (value) => (value === null ? "–" : milliseconds(value));
   return html`
     <${Figure} title="Speed of searches" columns=${["Search", "Count", "p50", "p95"]}
-      rows=${rows.map(([kind, each]) => [kind, each.count, spell(each.p50_ms), spell(each.p95_ms)])}
+      rows=${rows.map(([kind, each]) => [searchName(kind), each.count, spell(each.p50_ms), spell(each.p95_ms)])}
       note=${rows.length ? "p50: half of the searches are faster. p95: 19 of 20 are." : "No search was counted yet."}>
       ${rows.slice(0, 6).map(([kind, each]) => html`
         <div class="speed" key=${kind}>
-          <p aria-hidden="true">${kind}</p>
+          <p aria-hidden="true">${searchName(kind)}</p>
           <${Bars} bars=${[{ label: "p50", value: each.p50_ms ?? 0 }, { label: "p95", value: each.p95_ms ?? 0 }]} spell=${milliseconds} most=${Math.max(...rows.map(([, one]) => one.p95_ms ?? 0))} />
         </div>`)}
     </${Figure}>`;
@@ -77,7 +88,7 @@ function Verdicts({ verdicts }) {
 /** @param {{stats: any}} props */
 const Vectors = ({ stats }) => html`
   <${Figure} title="Vectors" columns=${["State", "Chunks"]} rows=${[["with a vector", stats.chunks - stats.pending_vectors], ["pending", stats.pending_vectors]]}
-    note=${stats.pending_vectors ? "Texts without a vector are found by their words only. The server makes the rest in the background." : `Every text can be found by meaning${stats.model ? `, with the model ${stats.model}` : ""}.`}>
+    note=${!stats.chunks ? "There is no text yet." : stats.pending_vectors ? "Texts without a vector are found by their words only. The server makes the rest in the background." : `Every text can be found by meaning${stats.model ? `, with the model ${stats.model}` : ""}.`}>
     <${StackedBar} parts=${[{ name: "With a vector", tone: "good", value: stats.chunks - stats.pending_vectors }, { name: "Pending", tone: "warn", value: stats.pending_vectors }]} />
   </${Figure}>`;
 
@@ -90,7 +101,7 @@ const Slowest = ({ queries }) => html`
         <table>
           <thead><tr><th scope="col">Question</th><th scope="col">Search</th><th scope="col">Time</th><th scope="col">When</th></tr></thead>
           <tbody>${queries.slowest.map((each, at) => html`
-            <tr key=${at}><th scope="row" dir="auto"><a href=${addressOf("search", [], { q: each.query })}>${shorten(each.query, 90)}</a></th><td>${each.kind}</td><td class="nowrap">${milliseconds(each.elapsed_ms)}</td><td class="nowrap">${moment(each.at)}</td></tr>`)}
+            <tr key=${at}><th scope="row" dir="auto"><a href=${addressOf("search", [], { q: each.query })}>${shorten(each.query, 90)}</a></th><td>${searchName(each.kind)}</td><td class="nowrap">${milliseconds(each.elapsed_ms)}</td><td class="nowrap">${moment(each.at)}</td></tr>`)}
           </tbody>
         </table>
       </div>` : html`<p class="hint">No search was counted yet.</p>`}
@@ -116,11 +127,32 @@ function Doctor() {
     </section>`;
 }
 
+/** @param {AbortSignal} [signal] */
+const loadStats = (signal) => get("/stats", {}, signal);
+/** @param {AbortSignal} [signal] */
+const loadDays = (signal) => get("/timeline", { limit: 1, utc_offset_minutes: -new Date().getTimezoneOffset() }, signal);
+
+/** Follow the figures while the screen is open. @param {[any, any] | null} data @param {(data: [any, any]) => void} setData */
+function useUpdates(data, setData) {
+  useEffect(() => {
+    if (!data) return undefined;
+    const controller = new AbortController();
+    const update = async () => {
+      if (document.visibilityState !== "visible") return;
+      const stats = await loadStats(controller.signal);
+      // The days change only with the memories.
+      const same = JSON.stringify(stats.kinds) === JSON.stringify(data[0].kinds);
+      setData([stats, same ? data[1] : await loadDays(controller.signal)]);
+    };
+    // A server that is gone is told above every screen; the next try may succeed.
+    const timer = setInterval(() => void update().catch(() => null), UPDATE_MS);
+    return () => { clearInterval(timer); controller.abort(); };
+  }, [data]);
+}
+
 export default function FiguresScreen() {
-  const { data, error, reload } = useRequest((signal) => Promise.all([
-    get("/stats", {}, signal),
-    get("/timeline", { limit: 1, utc_offset_minutes: -new Date().getTimezoneOffset() }, signal),
-  ]), []);
+  const { data, error, reload, setData } = useRequest((signal) => Promise.all([loadStats(signal), loadDays(signal)]), []);
+  useUpdates(data, setData);
   const [stats, timeline] = data ?? [];
   return html`
     <${Screen} title="Figures" lead=${stats && `${count(stats.memories)} memories, ${count(stats.chunks)} chunks${stats.sizes ? `, ${bytes(Object.values(stats.sizes).reduce((sum, each) => sum + each, 0))}` : ""}`} wide>
