@@ -78,3 +78,17 @@ def test_what_was_really_given_is_listed_and_shown(
 def test_a_wrong_budget_is_said_before_it_is_sent(past: Page) -> None:
     past.goto("/ui/context?session=x&tokens=2000000")
     expect(past.locator(".note-bad")).to_contain_text("max_tokens")
+
+
+def test_a_text_left_out_names_the_one_that_says_the_same(
+    past: Page, site: Site, own_session: str
+) -> None:
+    with site.open_store() as store:
+        for end in (".", "!"):
+            text = f"The gate of the northern yard closes at nine{end}"
+            store.save(text, session_id=own_session, space=SPACE)
+    past.goto(f"/ui/context?session={own_session}&q=northern+yard+gate")
+    group = past.locator(".left-out", has_text="Says the same as another one")
+    line = group.locator(".part-what", has_text="northern yard").first
+    expect(line.get_by_role("link")).to_have_count(2)
+    expect(line).not_to_contain_text("mem_")

@@ -45,9 +45,11 @@ def test_a_turn_without_a_receipt_shows_a_reconstructed_context(past: Page) -> N
     past.get_by_role("button", name="Context at this turn (reconstructed)").last.click()
     expect(past.locator(".turn-context .note")).to_contain_text("Reconstructed.")
     expect(past.locator(".receipt")).to_contain_text("Went in")
-    expect(past.locator(".receipt")).to_contain_text("The head of support approves refunds")
+    expect(past.locator(".receipt")).to_contain_text("Who may approve a refund")
     # The answer to the question came later: a context at that time cannot contain it.
     expect(past.locator(".receipt")).not_to_contain_text("Every agent of support")
+    # The question does not answer itself.
+    expect(past.locator(".receipt")).not_to_contain_text("And below that?")
 
 
 def test_a_turn_with_a_receipt_shows_what_was_really_given(

@@ -34,7 +34,8 @@ const REASONS = {
 };
 
 // The heading of the group says these as well.
-const SAID = ["similar", "budget", "question"];
+const SAID = ["similar", "budget", "question", "recent"];
+const MEMORY_ID = /\bmem_[0-9a-z]{26}\b/;
 
 /** The budget by part. @param {{receipt: any}} props */
 export const BudgetBar = ({ receipt }) => {
@@ -51,6 +52,16 @@ export const BudgetBar = ({ receipt }) => {
 const Name = ({ item, briefs }) => (item.memory_id
   ? html`<a href=${addressOf("memory", [item.memory_id])} dir="auto">${briefs ? nameOf(briefs.get(item.memory_id) ?? { title: item.title ?? item.path, memory_id: item.memory_id }) : "…"}</a>`
   : html`<span class="mono" dir="auto">${visible(item.path ?? item.title ?? "")}</span>`);
+
+/** Why one memory was left out; another memory is named, not given by its id. @param {{item: any, briefs: Map<string, any> | null}} props */
+function Tells({ item, briefs }) {
+  if (SAID.includes(item.reason)) return null;
+  // The heading says the rest; the confidence is in brackets.
+  if (item.reason === "unrelated") return html`<span class="hint">${item.tells.match(/\(.*\)/)?.[0] ?? ""}</span>`;
+  const other = item.tells.match(MEMORY_ID)?.[0];
+  if (!other) return html`<span class="hint">${visible(item.tells)}</span>`;
+  return html`<span class="hint">${item.tells.slice(0, item.tells.indexOf(other))}<${Name} item=${{ memory_id: other }} briefs=${briefs} /></span>`;
+}
 
 /** @param {{items: any[], briefs: Map<string, any> | null}} props */
 const Given = ({ items, briefs }) => html`
@@ -73,7 +84,7 @@ const LeftOut = ({ items, briefs, level }) => [...new Set(items.map((each) => ea
         ${these.map((item, at) => html`
           <li key=${at}>
             <span class="part-name"><i class="key bar-${PARTS[item.part]?.[1] ?? "soft"}" aria-hidden="true"></i>${PARTS[item.part]?.[0] ?? item.part}</span>
-            <span class="part-what"><${Name} item=${item} briefs=${briefs} /> ${!SAID.includes(reason) && html`<span class="hint">${item.tells}</span>`}</span>
+            <span class="part-what"><${Name} item=${item} briefs=${briefs} /> <${Tells} item=${item} briefs=${briefs} /></span>
             <span class="hint">${item.score === null ? "" : `score ${item.score.toFixed(2)}`}</span>
           </li>`)}
       </ul>
@@ -83,7 +94,7 @@ const LeftOut = ({ items, briefs, level }) => [...new Set(items.map((each) => ea
 /** A receipt: the budget, everything that went in, everything left out; `level` is that of its headings. @param {{receipt: any, level?: number}} props */
 export function Receipt({ receipt, level = 3 }) {
   const tag = `h${level}`;
-  const ids = useMemo(() => [...receipt.items, ...receipt.left_out].map((each) => each.memory_id).filter(Boolean), [receipt]);
+  const ids = useMemo(() => [...receipt.items, ...receipt.left_out].flatMap((each) => [each.memory_id, each.tells?.match(MEMORY_ID)?.[0]]).filter(Boolean), [receipt]);
   const briefs = useBriefs(ids);
   return html`
     <div class="receipt">

@@ -76,7 +76,8 @@ function KeptContext({ receipt }) {
 function MadeContext({ id, turn }) {
   const { data, error, reload } = useRequest((signal) => post("/context", {
     // The server takes recent turns from the end of the session, not from the time of this turn.
-    session_id: id, query: turn.content.slice(0, 2000), as_of: turn.created_at, recent: 0, preview: true,
+    // A moment earlier, because the turn itself would answer its own question best.
+    session_id: id, query: turn.content.slice(0, 2000), as_of: new Date(Date.parse(turn.created_at) - 1).toISOString(), recent: 0, preview: true,
   }, signal), [turn.memory_id]);
   if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
   if (!data) return html`<${Loading} rows=${2} label="Reconstructing the context" />`;
