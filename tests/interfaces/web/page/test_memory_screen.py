@@ -196,3 +196,64 @@ def test_unsaved_text_is_not_left_by_accident(page: Page, site: Site, memory: st
         page.get_by_role("link", name="Search").click()
     assert question.value.message == "Your changes are not saved. Leave anyway?"
     expect(page.get_by_label("Text", exact=True)).to_have_value("half a thou")
+
+
+def test_the_back_button_does_not_lose_unsaved_text(page: Page, site: Site, memory: str) -> None:
+    show(page, site, memory)
+    page.get_by_role("button", name=re.compile("^Edit")).click()
+    page.get_by_label("Text", exact=True).fill("half a thou")
+    with page.expect_event("dialog") as question:
+        page.evaluate("history.back()")
+    assert question.value.message == "Your changes are not saved. Leave anyway?"
+    expect(page).to_have_url(re.compile("edit=1$"))
+    expect(page.get_by_label("Text", exact=True)).to_have_value("half a thou")
+
+
+def test_a_conflict_shows_turning_characters_by_their_code(
+    page: Page, site: Site, memory: str
+) -> None:
+    show(page, site, memory, "?edit=1")
+    page.get_by_label("Text", exact=True).fill("My lamp is blue.")
+    site.cli("update", memory, "Their lamp is \u202ewolley.")
+    page.get_by_role("button", name=re.compile("^Save")).click()
+    expect(page.locator(".conflict pre.saved")).to_have_text("Their lamp is ⟦U+202E⟧wolley.")
+
+
+def test_a_wide_table_scrolls_and_breaks_no_word(page: Page, site: Site) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    show(page, site, id_of(site, "checkout report"))
+    frame = page.locator(".table-frame")
+    expect(frame).to_be_visible()
+    assert frame.evaluate("each => each.scrollWidth > each.clientWidth")
+    cell = frame.get_by_role("cell", name="checkout")
+    lines = """each => {
+      const range = document.createRange();
+      range.selectNodeContents(each);
+      return new Set([...range.getClientRects()].map(({ top }) => top)).size;
+    }"""
+    assert cell.evaluate(lines) == 1, "the word is broken"
+
+
+def test_names_and_shares_fit_a_phone(page: Page, site: Site) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    with site.open_store() as store:
+        one = store.save("The ostrich runs along the southern fence in the morning.").memory_id
+        store.save("The ostrich runs along the southern fence in the evening.")
+    show(page, site, one, "?tab=similar")
+    outside = "each => each.getBoundingClientRect().right > innerWidth"
+    expect(page.locator(".similar").first).to_contain_text("alike")
+    assert not page.locator(".similar .badge").first.evaluate(outside)
+    page.get_by_role("button", name="Supersede").click()
+    expect(page.locator(".pick").first).to_contain_text("in the evening")
+    assert page.locator(".picks").evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_an_untrusted_and_an_expired_memory_say_so(page: Page, site: Site, memory: str) -> None:
+    site.cli("distrust", memory)
+    show(page, site, memory)
+    expect(page.locator(".screen-head .badge-warn")).to_have_text("untrusted")
+    site.cli("trust", memory)
+    page.get_by_role("button", name=re.compile("^Edit")).click()
+    page.get_by_label("Expires on").fill("2020-05-04")
+    page.get_by_role("button", name=re.compile("^Save")).click()
+    expect(page.locator(".screen-head .badge-warn")).to_have_text("expired")

@@ -170,3 +170,56 @@ def test_two_browsers_and_the_command_line_write_at_once(
     history = json.loads(site.cli("--json", "history", ids[0]))
     assert {each["who"] for each in history} >= {"web"}
     context.close()
+
+
+def test_a_person_who_only_looks_learns_that_the_server_is_gone(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    site = Site(tmp_path_factory.mktemp("quiet"))
+    site.start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(site.login_address())
+    page.wait_for_selector(".live-on")
+    site.stop()
+    expect(page.locator(".banner")).to_contain_text("The server does not answer.")
+    context.close()
+
+
+def test_an_empty_store_says_on_every_screen_how_to_begin(
+    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    site = Site(tmp_path_factory.mktemp("empty"))
+    site.start()
+    context = browser.new_context(base_url=site.url)
+    page = context.new_page()
+    page.goto(site.login_address())
+    for address, told in {
+        "/": "byheart save",
+        "/ui/timeline": "No memories yet",
+        "/ui/sessions": "byheart log",
+        "/ui/context": "Choose a session",
+        "/ui/review": "All done",
+        "/ui/map": "No map yet",
+        "/ui/figures": "No memory was saved yet.",
+    }.items():
+        page.goto(address)
+        expect(page.locator("main")).to_contain_text(told)
+    page.goto("/ui/timeline")
+    page.wait_for_selector(".live-on")
+    site.cli("save", "The first memory.")
+    page.get_by_role("button", name="1 new").click()
+    expect(page.locator(".hit")).to_have_count(1)
+    expect(page.locator(".lead")).to_contain_text("1 memory since")
+    context.close()
+    site.stop()
+
+
+def test_times_are_those_of_the_person(browser: Browser, site: Site) -> None:
+    context = browser.new_context(base_url=site.url, timezone_id="America/New_York", locale="en-GB")
+    page = context.new_page()
+    page.goto(site.login_address())
+    page.wait_for_selector(".shell")
+    page.goto("/?created_after=2026-03-02T15:30:00Z")
+    expect(page.locator(".chip-text")).to_have_text("Since: 2 Mar 2026, 10:30")
+    context.close()

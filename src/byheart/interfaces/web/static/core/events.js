@@ -5,6 +5,9 @@ import { cell, useCallback, useEffect, useState } from "./lib.js";
 /** @typedef {{memory_id: string, operation: string, session_id: string|null, kind: string}} Change */
 /** @typedef {{memories: Change[], more: boolean}} Changes */
 
+/** A stream that breaks off is usually there again within this time. */
+const CHECK_MS = 2000;
+
 /** Whether the stream is open. */
 export const live = cell(false);
 /** @type {Set<(changes: Changes) => void>} */
@@ -31,6 +34,8 @@ export function startEvents() {
   let pause = 1000;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let asking;
   const close = () => {
     clearTimeout(timer);
     source?.close();
@@ -58,6 +63,11 @@ export function startEvents() {
     });
     source.addEventListener("error", () => {
       live.set(false);
+      // Ask once whether the server is there: a person who only looks learns it too.
+      asking ??= setTimeout(() => {
+        asking = undefined;
+        if (source && !live.get() && connection.get() === "ok") void get("/login").catch(() => null);
+      }, CHECK_MS);
       // The browser gives up after an answer that is no stream, such as 401 or 503.
       if (source?.readyState !== EventSource.CLOSED) return;
       timer = setTimeout(open, pause);

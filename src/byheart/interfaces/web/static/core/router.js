@@ -53,6 +53,9 @@ function rememberScroll() {
   history.replaceState({ ...history.state, y: scrollY }, "");
 }
 
+/** The number of the shown entry in the history: it tells the way back to a place that is not left. */
+let entry = 0;
+
 /**
  * Show another address.
  * @param {string} to
@@ -62,8 +65,8 @@ export function go(to, how = {}) {
   const target = new URL(to, location.href);
   if (guard && target.pathname !== location.pathname && !guard()) return;
   if (!how.replace) rememberScroll();
-  if (how.replace) history.replaceState({ y: scrollY }, "", target);
-  else history.pushState({ y: 0 }, "", target);
+  if (how.replace) history.replaceState({ y: scrollY, entry }, "", target);
+  else history.pushState({ y: 0, entry: entry += 1 }, "", target);
   place.set(read());
   if (!how.replace && !how.keepScroll) scrollTo(0, 0);
 }
@@ -113,7 +116,20 @@ export function setQuery(values, how = {}) {
 export function startRouter() {
   history.scrollRestoration = "manual";
   addEventListener("beforeunload", beforeUnload);
+  entry = history.state?.entry ?? 0;
+  let returns = false;
   addEventListener("popstate", (event) => {
+    const to = event.state?.entry ?? 0;
+    if (returns) {
+      returns = false;
+      return;
+    }
+    if (to !== entry && guard && !guard()) {
+      returns = true;
+      history.go(entry - to);
+      return;
+    }
+    entry = to;
     place.set(read());
     const y = event.state?.y ?? 0;
     // The list needs a frame to render before it can be scrolled.
