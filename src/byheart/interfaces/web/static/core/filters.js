@@ -1,5 +1,7 @@
 // The filters of searches and lists: their words, their places in the address, and their values.
 
+import { moment } from "./format.js";
+
 /**
  * @typedef {object} FilterInfo
  * @property {string} name the parameter of the REST interface
@@ -96,7 +98,7 @@ export function readFilters(query, names) {
 /** Write a filter's value for people. @param {FilterInfo} filter @param {Filters[string]} value */
 export function spellFilter(filter, value) {
   if (filter.type === "flag") return filter.label;
-  if (filter.type === "moment") return `${filter.label}: ${String(value).replace("T", " ").slice(0, 16)}`;
+  if (filter.type === "moment") return `${filter.label}: ${Number.isNaN(Date.parse(String(value))) ? value : moment(String(value))}`;
   if (filter.name === "min_importance") return `Importance ≥ ${value}`;
   if (filter.name === "trusted") return value ? "Trusted" : "Waiting for review";
   if (filter.name === "include_global") return value ? "With global memories" : "Without global memories";

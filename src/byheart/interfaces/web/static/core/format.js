@@ -1,8 +1,11 @@
 // Numbers, times and texts as people read them.
 
 const number = new Intl.NumberFormat("en");
-const dayFormat = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
-const momentFormat = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+// The words are English; the order of a date and the clock of 12 or 24 hours are the person's.
+const english = navigator.languages.find((each) => /^en\b/.test(each)) ?? "en";
+const { hourCycle } = new Intl.DateTimeFormat(undefined, { hour: "numeric" }).resolvedOptions();
+const dayFormat = new Intl.DateTimeFormat(english, { dateStyle: "medium" });
+const momentFormat = new Intl.DateTimeFormat(english, { dateStyle: "medium", timeStyle: "short", hourCycle });
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "long" });
 
 /** @param {number} value */
@@ -18,6 +21,12 @@ export const counted = (value, one, many = `${one}s`) => `${count(value)} ${valu
 export const moment = (at) => momentFormat.format(new Date(at));
 /** @param {string | Date} at */
 export const day = (at) => dayFormat.format(new Date(at));
+
+/** The day of a moment where the person is, such as 2026-11-18. @param {string | number | Date} at */
+export function localDay(at) {
+  const here = new Date(at);
+  return new Date(here.getTime() - here.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+}
 
 /** @type {[Intl.RelativeTimeFormatUnit, number][]} */
 const UNITS = [["year", 31_536_000], ["month", 2_592_000], ["week", 604_800], ["day", 86_400], ["hour", 3600], ["minute", 60]];

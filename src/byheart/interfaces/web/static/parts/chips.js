@@ -1,6 +1,7 @@
 // Filters as chips: each one can be changed or taken away; a menu adds others.
 import { get } from "../core/api.js";
 import { FILTERS, readFilters, spellFilter, spellPairs } from "../core/filters.js";
+import { shorten } from "../core/format.js";
 import { html, useCell, useEffect, useId, useRef, useState } from "../core/lib.js";
 import { place, setQuery } from "../core/router.js";
 import { Icon } from "./icons.js";
@@ -109,7 +110,7 @@ export function FilterChips({ names }) {
       onKeyDown=${(event) => { if (event.key === "Escape" && open !== null) { event.stopPropagation(); close(); } }}>
       ${offered.filter((each) => each.name in filters).map((each) => html`
         <span class="chip" key=${each.name}>
-          <button class="chip-text" aria-expanded=${open === each.name} onClick=${toggle(each.name)}>${spellFilter(each, filters[each.name])}</button>
+          <button class="chip-text" aria-expanded=${open === each.name} onClick=${toggle(each.name)}>${shorten(spellFilter(each, filters[each.name]), 80)}</button>
           <button class="chip-close" aria-label="Remove the filter ${each.label}" onClick=${() => setQuery({ [each.name]: null })}><${Icon} name="close" /></button>
         </span>`)}
       <button class="chip chip-add" aria-expanded=${open === "+"} onClick=${toggle("+")}><${Icon} name="plus" />Filter</button>

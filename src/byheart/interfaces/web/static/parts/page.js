@@ -44,9 +44,11 @@ export const ErrorNote = ({ error, retry }) => html`
     <${Icon} name="warning" />
     <div>
       <strong>${error.title}</strong>
-      <p>${error.detail}</p>
-      ${error.hint && html`<p class="hint">${error.hint}</p>`}
-      ${retry && html`<button class="button small" onClick=${retry}>Try again</button>`}
+      <p class="sentence">${error.detail}</p>
+      ${error.hint && html`<p class="hint sentence">${error.hint}</p>`}
+      ${error.kind === "missing"
+        ? html`<a class="button small" href="/">Back to the search</a>`
+        : retry && html`<button class="button small" onClick=${retry}>Try again</button>`}
     </div>
   </div>`;
 

@@ -1,5 +1,5 @@
 // Rendered Markdown: the only HTML that this page takes from the server, which has sanitised it.
-import { html, useEffect, useRef } from "../core/lib.js";
+import { classes, html, useEffect, useRef } from "../core/lib.js";
 
 /** @type {{createHTML: (text: string) => any} | null} */
 const policy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy("byheart", { createHTML: (text) => text }) ?? null;
@@ -15,13 +15,13 @@ function frame(table) {
   box.append(table);
 }
 
-/** @param {{text: string}} props */
-export function Rendered({ text }) {
+/** `plain` shows a text that is neither Markdown nor code. @param {{text: string, plain?: boolean}} props */
+export function Rendered({ text, plain }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
     if (!box.current) return;
     box.current.innerHTML = policy ? policy.createHTML(text) : text;
     box.current.querySelectorAll("table").forEach(frame);
   }, [text]);
-  return html`<div class="rendered" ref=${box} dir="auto"></div>`;
+  return html`<div class=${classes("rendered", plain && "rendered-plain")} ref=${box} dir="auto"></div>`;
 }

@@ -6,12 +6,17 @@ import { splitSnippet } from "../core/snippets.js";
 import { Marked, Snippet, Why, lines } from "./hits.js";
 import { Icon } from "./icons.js";
 
+/** @param {string | null | undefined} at */
+const isPast = (at) => Boolean(at) && Date.parse(String(at)) < Date.now();
+
 /** The small facts of a memory: kind, session, tags, state. @param {{item: any, plain?: boolean}} props */
 export const Badges = ({ item }) => html`
   <span class="badges">
     <span class="badge">${item.kind}</span>
     ${item.replaced_at && html`<span class="badge badge-warn">earlier text</span>`}
     ${item.superseded_by && html`<span class="badge badge-warn">superseded</span>`}
+    ${item.untrusted_at && html`<span class="badge badge-warn" title="It enters no prompt until somebody trusts it.">untrusted</span>`}
+    ${isPast(item.expires_at) && html`<span class="badge badge-warn">expired</span>`}
     ${item.pinned_at && html`<span class="badge badge-accent">pinned</span>`}
     ${item.stale && html`<span class="badge badge-warn" title="Its file has changed since it was indexed.">stale</span>`}
     ${item.damaged && html`<span class="badge badge-bad">damaged</span>`}

@@ -205,7 +205,7 @@ export default function MapScreen() {
   const filters = readFilters(query, COMMON_FILTERS);
   const { data, error, reload } = useRequest((signal) => loadMap(filters, signal), [JSON.stringify(filters)]);
   const drawAgain = () => { drawn = null; reload(); };
-  const lead = data && `${counted(data.memory_ids.length, "memory", "memories")}${data.total > data.memory_ids.length ? ` of ${count(data.total)}` : ""}. The picture is a hint: near points are often alike in meaning, far ones are not always different.`;
+  const lead = data && data.memory_ids.length > 0 && `${counted(data.memory_ids.length, "memory", "memories")}${data.total > data.memory_ids.length ? ` of ${count(data.total)}` : ""}. The picture is a hint: near points are often alike in meaning, far ones are not always different.`;
   return html`
     <${Screen} title="Map" lead=${lead} wide actions=${html`<button class="button" onClick=${drawAgain}>Draw again</button>`}>
       <div class="screen-filters"><${FilterChips} names=${COMMON_FILTERS} /></div>

@@ -2,7 +2,7 @@
 import { get, usePages, useRequest } from "../core/api.js";
 import { useNews } from "../core/events.js";
 import { COMMON_FILTERS, readFilters } from "../core/filters.js";
-import { count, counted, day as spellDay, moment, shorten } from "../core/format.js";
+import { count, counted, day as spellDay, localDay, moment, shorten } from "../core/format.js";
 import { useKeys } from "../core/keys.js";
 import { html, useCell, useEffect, useId, useRef, useState } from "../core/lib.js";
 import { addressOf, place, setQuery } from "../core/router.js";
@@ -14,12 +14,6 @@ import { Empty, ErrorNote, Loading, NewsPill, Note, Screen } from "../parts/page
 
 const DAY_MS = 86_400_000;
 const SHOWN_DAYS = 364;
-
-/** The day of a moment where the person is, such as 2026-11-18. @param {string | number | Date} at */
-function localDay(at) {
-  const moment = new Date(at);
-  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
-}
 
 /** Move a day. @param {string} day @param {number} by */
 const shift = (day, by) => new Date(Date.parse(day) + by * DAY_MS).toISOString().slice(0, 10);
@@ -96,14 +90,14 @@ function Lanes({ query, from, to }) {
     </section>`;
 }
 
-/** The memories of the time that is shown. @param {{query: Record<string, any>, news: any}} props */
-function Memories({ query, news }) {
+/** The memories of the time that is shown. @param {{query: Record<string, any>, news: any, onNews: () => void}} props */
+function Memories({ query, news, onNews }) {
   const pages = usePages(async (offset, limit, signal) => {
     const answer = await get("/memories", { ...query, limit, offset }, signal);
     return { items: answer.memories, total: answer.total, hasMore: answer.has_more, answer };
   }, [JSON.stringify(query)]);
   return html`
-    <${NewsPill} news=${news} onShow=${pages.reload} />
+    <${NewsPill} news=${news} onShow=${() => { pages.reload(); onNews(); }} />
     <h2 class="list-title">Memories <span class="hint">${pages.total === null ? "" : count(pages.total)}</span></h2>
     <${MemoryList} pages=${pages} label="Memories" empty=${html`<${Empty} title="Nothing was saved then" icon="timeline"><p>Choose another day, or take a filter away.</p></${Empty}>`} />`;
 }
@@ -126,6 +120,7 @@ export default function TimelineScreen() {
     "]": { label: "Day after", run: () => day && setQuery({ day: shift(day, 1) }) },
   });
   const { data, error } = whole;
+  const isWhole = !Object.keys(filters).length && !asOf && !day;
   const first = data?.first_at ?? new Date().toISOString();
   const last = localDay(asOf ?? Date.now());
   // The heat map has room for a year; older days are reached by their date.
@@ -140,12 +135,13 @@ export default function TimelineScreen() {
       <div class="screen-filters"><${FilterChips} names=${COMMON_FILTERS} /></div>
       ${error && html`<${ErrorNote} error=${error} retry=${whole.reload} />`}
       ${!data && !error && html`<${Loading} label="Loading the timeline" />`}
-      ${data && html`
+      ${data && !data.memories && isWhole && html`<${NewsPill} news=${news} onShow=${whole.reload} /><${Empty} title="No memories yet" icon="timeline"><p>Here you will see when they were saved. <a href="/">How to save one</a></p></${Empty}>`}
+      ${data && (data.memories || !isWhole) && html`
         <${AsOf} first=${now.data?.first_at ?? first} asOf=${asOf} />
         ${asOf && html`<${Note}>This is what the store held then: later memories are left out, later changes are taken back. Forgotten memories stay hidden.</${Note}>`}
         <${Days} days=${data.days} from=${new Date(from)} to=${new Date(Date.parse(last))} day=${day} />
         ${day && html`<h2 class="day-title">${spellDay(`${day}T12:00`)}</h2>`}
         <${Lanes} query=${{ ...shared, ...zone, ...limits }} from=${lanes[0]} to=${lanes[1]} />
-        <${Memories} query=${{ ...shared, ...limits }} news=${news} />`}
+        <${Memories} query=${{ ...shared, ...limits }} news=${news} onNews=${whole.reload} />`}
     </${Screen}>`;
 }

@@ -1,6 +1,6 @@
 // What belongs to a memory: its chunks, similar memories, and the contexts that it was part of.
 import { get, memoryPath, usePages, useRequest } from "../../core/api.js";
-import { count, counted, percent, shorten, visible } from "../../core/format.js";
+import { count, counted, nameOf, percent, shorten, visible } from "../../core/format.js";
 import { html } from "../../core/lib.js";
 import { addressOf } from "../../core/router.js";
 import { lines } from "../../parts/hits.js";
@@ -46,7 +46,7 @@ export function Similar({ memory }) {
     <ul>
       ${data.similar.map((each) => html`
         <li class="row similar" key=${each.memory_id}>
-          <a class="hit-name" dir="auto" href=${addressOf("memory", [each.memory_id])}>${shorten(each.summary || each.memory_id)}</a>
+          <a class="hit-name" dir="auto" href=${addressOf("memory", [each.memory_id])}>${nameOf(each)}</a>
           <span class="badge">${percent(each.similarity)} alike</span>
         </li>`)}
     </ul>`;

@@ -1,5 +1,6 @@
 // The editor of a memory. If somebody else was faster, it shows both texts.
 import { get, memoryPath, patch, wrap } from "../../core/api.js";
+import { localDay, visible } from "../../core/format.js";
 import { html, useEffect, useId, useRef, useState } from "../../core/lib.js";
 import { guardLeaving } from "../../core/router.js";
 import { Diff } from "../../parts/diff.js";
@@ -18,7 +19,7 @@ const draftOf = (memory) => ({
   kind: memory.kind,
   tags: memory.tags.join(", "),
   importance: memory.derived.includes("importance") ? "" : String(memory.importance),
-  expires_at: memory.expires_at?.slice(0, 10) ?? "",
+  expires_at: memory.expires_at ? localDay(memory.expires_at) : "",
 });
 
 /** Only the fields that the person changed. @param {Draft} draft @param {Draft} before */
@@ -30,7 +31,7 @@ function changesOf(draft, before) {
   if (draft.kind !== before.kind) changed.kind = draft.kind.trim();
   if (draft.tags !== before.tags) changed.tags = draft.tags.split(",").map((each) => each.trim()).filter(Boolean);
   if (draft.importance !== before.importance) changed.importance = draft.importance === "" ? null : Number(draft.importance);
-  if (draft.expires_at !== before.expires_at) changed.expires_at = draft.expires_at || null;
+  if (draft.expires_at !== before.expires_at) changed.expires_at = draft.expires_at ? new Date(`${draft.expires_at}T00:00`).toISOString() : null;
   return changed;
 }
 
@@ -42,7 +43,7 @@ function Conflict({ theirs, mine, onMine, onTheirs }) {
     <section class="conflict" ref=${box} tabindex="-1" role="alert" aria-label="Conflict">
       <${Note} tone="warn"><strong>Somebody else changed this memory while you edited it.</strong> Nothing was written. Compare, then decide; your text stays in the editor below.</${Note}>
       <div class="conflict-texts">
-        <div><h2>Stored now (version ${theirs.version})</h2><pre class="saved" dir="auto">${theirs.content.slice(0, 20_000)}</pre></div>
+        <div><h2>Stored now (version ${theirs.version})</h2><pre class="saved" dir="auto">${visible(theirs.content.slice(0, 20_000))}</pre></div>
         <div><h2>Yours, compared with it</h2><${Diff} before=${theirs.content} after=${mine} /></div>
       </div>
       <div class="dialog-buttons">

@@ -1,5 +1,5 @@
 // The fields of a memory.
-import { count, counted, moment, shorten, visible } from "../../core/format.js";
+import { counted, moment, shorten, visible } from "../../core/format.js";
 import { html } from "../../core/lib.js";
 import { addressOf } from "../../core/router.js";
 import { Icon } from "../../parts/icons.js";
@@ -39,7 +39,7 @@ const rows = (memory) => [
   ["Valid until", memory.valid_until && moment(memory.valid_until)],
   ["Untrusted", memory.untrusted_at && `since ${moment(memory.untrusted_at)}: it enters no prompt unasked`],
   ["Pinned", memory.pinned_at && moment(memory.pinned_at)],
-  ["Last read", memory.accessed_at && `${moment(memory.accessed_at)}, ${count(memory.access_count)} times in all`],
+  ["Last read", memory.accessed_at && `${moment(memory.accessed_at)}, ${counted(memory.access_count, "time")} in all`],
   ["Version", memory.version],
   ["Format", memory.format],
   ["Derived", memory.derived.join(", ")],

@@ -18,7 +18,7 @@ function RenderedText({ memory }) {
   if (!data) return html`<${Loading} rows=${2} />`;
   return html`
     ${data.cut && html`<${Note}>Only the beginning is rendered: the text is long. “As saved” shows all of it.</${Note}>`}
-    <${Rendered} text=${data.html} />`;
+    <${Rendered} text=${data.html} plain=${memory.format === "text" && !memory.path && memory.kind !== "tool_output"} />`;
 }
 
 /** Find the characters of a range of lines. @param {string} text @param {string | null} wanted such as "3-8" */
