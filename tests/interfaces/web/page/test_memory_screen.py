@@ -257,3 +257,13 @@ def test_an_untrusted_and_an_expired_memory_say_so(page: Page, site: Site, memor
     page.get_by_label("Expires on").fill("2020-05-04")
     page.get_by_role("button", name=re.compile("^Save")).click()
     expect(page.locator(".screen-head .badge-warn")).to_have_text("expired")
+
+
+def test_texts_without_words_in_common_are_shown_as_one_replaced_by_the_other(
+    page: Page, site: Site, memory: str
+) -> None:
+    site.cli("update", memory, "Deploys wait until Monday morning, whatever anybody says.")
+    show(page, site, memory, "?tab=history")
+    expect(page.locator(".diff del")).to_have_count(1)
+    expect(page.locator(".diff ins")).to_have_count(1)
+    expect(page.locator(".diff ins")).to_contain_text("wait until Monday morning, whatever")

@@ -232,6 +232,18 @@ def test_several_memories_are_tagged_at_once_and_untagged_by_undo(page: Page, si
         assert [store.get(each).tags for each in ids] == [()] * 2
 
 
+def test_a_message_does_not_cover_the_actions_on_a_selection(page: Page, site: Site) -> None:
+    top = "each => each.getBoundingClientRect().top"
+    bottom = "each => each.getBoundingClientRect().bottom"
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(site.url)
+        page.locator(".hit input").first.check()
+        page.keyboard.press("u")
+        expect(page.locator(".toast")).to_be_visible()
+        assert page.locator(".toast").evaluate(bottom) <= page.locator(".bulk").evaluate(top)
+
+
 def test_forgetting_several_shows_a_dry_run_offers_an_export_and_can_be_undone(
     page: Page, site: Site
 ) -> None:

@@ -4,9 +4,14 @@
 
 const MOST_TOKENS = 6000;
 const MOST_STEPS = 1200;
+// Below this share of words that both texts have, single words in common only disturb the reader.
+const LEAST_SAME = 0.25;
 
 /** @param {string} text @param {boolean} byLine */
 const tokens = (text, byLine) => text.match(byLine ? /[^\n]*\n|[^\n]+$/g : /\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
+
+/** Count the words or lines. @param {string[]} texts */
+const words = (texts) => texts.filter((each) => /[\p{L}\p{N}]/u.test(each)).length;
 
 /**
  * Compare two texts. Texts that differ too much come out as one whole replaced by the other.
@@ -48,7 +53,10 @@ function walk(a, b) {
       let x = down ? reached.get(k + 1) ?? 0 : (reached.get(k - 1) ?? 0) + 1;
       while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
       reached.set(k, x);
-      if (x >= a.length && x - k >= b.length) return goBack(trace, a, b);
+      if (x >= a.length && x - k >= b.length) {
+        const pieces = goBack(trace, a, b);
+        return words(pieces.filter((each) => each.kind === "same").map((each) => each.text)) < LEAST_SAME * Math.max(words(a), words(b)) ? replaced : pieces;
+      }
     }
   }
   return replaced;
