@@ -12,6 +12,7 @@ from typing import get_args
 
 import pytest
 
+from byheart.interfaces.cli.commands import VERBS
 from byheart.model.fields import FILTERS, KINDS
 from byheart.model.memories import ORIGINS
 from byheart.model.prompts import LeftOutReason
@@ -105,6 +106,12 @@ def test_html_has_no_inline_script_or_style() -> None:
         assert "<style" not in text
         assert not re.search(r"<script(?![^>]*\bsrc=)", text)
         assert not re.search(r"\s(?:on\w+|style)=", text)
+
+
+def test_every_command_that_the_page_names_is_there() -> None:
+    for each in [*own_scripts(), *STATIC.rglob("*.html")]:
+        named = re.findall(r"byheart ([a-z-]+)", each.read_text(encoding="utf-8"))
+        assert set(named) <= set(VERBS), each.name
 
 
 def filters_of_the_page() -> dict[str, list[str]]:

@@ -214,6 +214,6 @@ export default function MapScreen() {
       ${data?.degraded && html`<${Note} tone="warn">${data.degraded}</${Note}>`}
       ${data && (data.memory_ids.length
         ? html`<${Map2D} data=${data} filters=${filters} />`
-        : html`<${Empty} title="No map yet" icon="map"><p>A map needs memories with vectors. Save some, or run <code>byheart embed</code> if vectors are pending.</p></${Empty}>`)}
+        : html`<${Empty} title="No map yet" icon="map"><p>A map needs memories with vectors. Save some; if vectors are pending, the server is making them, and <code>byheart worker</code> helps.</p></${Empty}>`)}
     </${Screen}>`;
 }
