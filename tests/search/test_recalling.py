@@ -587,6 +587,30 @@ def test_only_relevant_memories_of_an_answer_count_as_used(store: MemoryStore) -
     assert (store.get(right).access_count, store.get(other).access_count) == (1, 0)
 
 
+@pytest.mark.model
+def test_an_unrelated_question_that_seems_a_little_near_counts_no_access(
+    tmp_path: Path,
+) -> None:
+    facts = {
+        "frozen": "Deploys are frozen from Friday noon until Monday morning.",
+        "server": "The build server is called minas and runs Debian 12.",
+        "port": "The API listens on port 8080.",
+        "office": "The office is open from eight to six on weekdays.",
+    }
+    with byheart.open(tmp_path / "memory.db") as store:
+        saved = {name: store.save(text).memory_id for name, text in facts.items()}
+
+        def counts() -> dict[str, int]:
+            return {name: store.get(each).access_count for name, each in saved.items()}
+
+        for _ in range(5):
+            asked = store.recall("how do penguins survive the winter?")
+            assert (asked.verdict, len(asked.details)) == ("weak", len(facts))
+        assert counts() == dict.fromkeys(facts, 0)
+        store.recall("which port does the API use?")
+        assert counts() == {**dict.fromkeys(facts, 0), "port": 1}
+
+
 def test_a_recall_as_of_then_counts_nothing(store: MemoryStore) -> None:
     memory_id = store.save("tea").memory_id
     assert store.recall("tea", as_of=datetime.now(UTC)).details

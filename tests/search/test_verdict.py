@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byheart.contracts import Vectors
+from byheart.contracts import Candidates, Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.search.term_rarities import weigh_terms
 from byheart.search.verdict import (
     ANSWERED_FROM,
     NONE_BELOW,
@@ -20,11 +22,13 @@ from byheart.search.verdict import (
     combine,
     estimate,
     estimate_right,
+    judge_rows,
     name_verdict,
     similar_enough,
 )
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
+from tests.search.made_candidates import NO_NEIGHBOURS, make_candidates
 
 NOTES = (
     "We chose PostgreSQL 16 for the billing service because of logical replication.",
@@ -326,3 +330,18 @@ def test_a_model_that_finds_everything_alike_is_not_believed(open_store: OpenSto
     assert best.similarity > 0.7
     assert store.search(UNRELATED[0], mode="vector").verdict != "answered"
     assert store.search(NOTES[0], mode="vector").verdict == "answered"
+
+
+def test_a_turn_is_judged_by_the_turns_beside_it_that_are_candidates() -> None:
+    # Turn 3 is asked about; turns 4 and 9 are beside it, and 9 is no candidate.
+    asked = make_candidates([4], {3: 0.1, 4: 0.7, 5: 0.0}, neighbours={3: (4, 0, 0, 0)})
+    [alone] = judge_first(asked, beside=False)
+    [together] = judge_first(asked, beside=True)
+    assert alone < NONE_BELOW < together
+    beyond = replace(asked, neighbours=np.array([(9, 2, 0, 0), NO_NEIGHBOURS, NO_NEIGHBOURS]))
+    assert judge_first(beyond, beside=True) == [alone]
+
+
+def judge_first(found: Candidates, *, beside: bool) -> list[float]:
+    """Judge the first row, with the turns beside it or alone."""
+    return judge_rows(np.array([0]), found, 0.0, weigh_terms(found), beside=np.array([beside]))

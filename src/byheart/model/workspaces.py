@@ -8,6 +8,8 @@ from datetime import datetime
 
 # The kind of the memories of files, and the author of the changes that a workspace makes.
 FILE_KIND, WORKSPACE_AUTHOR = "file", "workspace"
+# The reason why a hit is stale, as people read it.
+STALE = "stale: the file was changed or deleted since it was indexed"
 # A watcher without a heartbeat for this long is considered dead.
 STALE_SECONDS = 20.0
 

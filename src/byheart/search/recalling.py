@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import groupby
 from operator import mul
 from typing import NamedTuple
 
@@ -40,7 +41,8 @@ from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.recall_filling import RecallWriter, fill_page
 from byheart.search.request import RecallRequest, Weights
 from byheart.search.side_files import read_paths
-from byheart.search.verdict import judge
+from byheart.search.term_rarities import weigh_terms
+from byheart.search.verdict import RELATED_FROM, judge, judge_rows
 
 RECENCY_DAYS = 30
 # The first chunks of each retriever are near enough, whatever their share of the best relevance.
@@ -101,14 +103,15 @@ def days_before(moment: int, used_at: Numbers) -> Figures:
 
 
 class _Match(NamedTuple):
-    """Hold a found memory: the parts of its score, and whether it is relevant."""
+    """Hold a found memory: the parts of its score, and the row of its best chunk."""
 
     memory_no: int
     parts: Weights
     score: float
-    relevant: bool
     feedback: float
     time: float
+    found: Candidates
+    row: int
 
     def explain(self, memory_id: str) -> RecallExplanation:
         shown = Weights(*(round(part, _DIGITS) for part in self.parts))
@@ -127,18 +130,20 @@ class _Weighed(NamedTuple):
     memory_nos: Numbers
     parts: tuple[Figures, ...]
     scores: Figures
-    relevant: Mask
     feedback: Figures
     time: Figures
+    found: Candidates
+    rows: Numbers
 
     def matches(self, first: int, behind: int) -> Iterator[_Match]:
         """Describe the memories from one place to another."""
         here = slice(first, behind)
         parts = zip(*(part[here].tolist() for part in self.parts), strict=True)
-        figures = (self.memory_nos, self.scores, self.relevant, self.feedback, self.time)
+        figures = (self.memory_nos, self.scores, self.feedback, self.time, self.rows)
         columns = (column[here].tolist() for column in figures)
-        for number, score, relevant, gain, time, each in zip(*columns, parts, strict=True):
-            yield _Match(number, Weights(*each), round(score, _DIGITS), relevant, gain, time)
+        for number, score, gain, time, row, each in zip(*columns, parts, strict=True):
+            shown = round(score, _DIGITS)
+            yield _Match(number, Weights(*each), shown, gain, time, self.found, row)
 
 
 class Recalled(NamedTuple):
@@ -159,8 +164,8 @@ def recall(
 ) -> Recalled:
     """Answer a request with a page of memories, listed and in full as far as the budget allows.
 
-    A memory counts as accessed if it is relevant and given in full: an unrelated question must not
-    make memories seem useful.
+    A memory counts as accessed if it is given in full and has probably to do with the question: an
+    unrelated question must not make memories seem useful.
     """
     asked = request.question
     finder = _Finder(request, reader, vector, now, unrelated)
@@ -189,9 +194,11 @@ def recall(
         if asked.explain
         else None,
     )
-    given = {each.id for each in filled.details} if judgement.verdict != "none" else set()
-    relevant = (text.memory_id for match, text in page if match.relevant)
-    return Recalled(answer, tuple(each for each in relevant if each in given))
+    given = {each.id for each in filled.details}
+    shown = [(match, text.memory_id) for match, text in page if text.memory_id in given]
+    related = finder.related([match for match, _ in shown])
+    used = (memory_id for match, memory_id in shown if match.memory_no in related)
+    return Recalled(answer, tuple(used))
 
 
 class _Finder:
@@ -218,6 +225,24 @@ class _Finder:
             self._asked, reader.index, vector, _FIRST_OF_MANY, weighing, paths_of
         )
         self.total = 0
+
+    def related(self, matches: Sequence[_Match]) -> set[int]:
+        """Choose the memories that have probably to do with the question; a raw query is exact."""
+        if self.ranking.raw:
+            return {each.memory_no for each in matches}
+        chosen: set[int] = set()
+        for _, group in groupby(matches, lambda match: id(match.found)):
+            tier = list(group)
+            found, rows = tier[0].found, np.array([each.row for each in tier])
+            rarities = weigh_terms(found) if self.ranking.by_words else None
+            beside = np.any(found.neighbours.take(rows, axis=0), axis=1)
+            judged = judge_rows(rows, found, self._unrelated, rarities, beside=beside)
+            chosen.update(
+                match.memory_no
+                for match, related in zip(tier, judged, strict=True)
+                if related >= RELATED_FROM
+            )
+        return chosen
 
     def page(self) -> list[_Match]:
         """List the matches of the page, reading as many tiers as it needs."""
@@ -273,9 +298,10 @@ class _Finder:
             memory_nos.take(order),
             tuple(part.take(order) for part in parts),
             weighed_scores.take(order),
-            relevant.take(order),
             gains.take(order),
             by_time.take(order),
+            found,
+            rows.take(order),
         )
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from byheart.contracts import Candidates, Numbers
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.evidence_fusion import share_with_neighbours
-from byheart.search.rank_fusion import Fused
+from byheart.search.rank_fusion import Fused, Mask
 from byheart.search.ranking import Best, Ranking
 from byheart.search.term_rarities import TermRarities, weigh_terms
 
@@ -147,7 +147,8 @@ def judge_hit(best: Best, unrelated: float, *, by_words: bool) -> Judgement:
     """Judge a hit that was chosen from some candidates."""
     fused, found, lead = best
     rarities = weigh_terms(found) if by_words else None
-    [signs] = _read_signs(_rows_of([fused.chunk_no], found), found, unrelated, rarities)
+    row = found.chunk_nos.searchsorted([fused.chunk_no])
+    [signs] = _read_signs(row, found, unrelated, rarities)
     related = estimate(signs)
     right = None if lead is None else estimate_right(lead, found.chunks)
     confidence = related if right is None else combine(related, right)
@@ -175,24 +176,35 @@ def judge_passages(
     counts by the turns beside it too, with the shares that the ranking gives them: "On Friday." is
     an answer if the turn before it is the question.
     """
-    rows = _rows_of([each.chunk_no for each in passages], found)
+    rows = found.chunk_nos.searchsorted([each.chunk_no for each in passages])
+    beside = np.array([bool(each.beside) for each in passages], np.bool_)
+    return judge_rows(rows, found, unrelated, rarities, beside=beside)
+
+
+def judge_rows(
+    rows: Numbers,
+    found: Candidates,
+    unrelated: float,
+    rarities: TermRarities | None,
+    *,
+    beside: Mask,
+) -> list[float]:
+    """Estimate the same for rows of the candidates; rows in `beside` with the turns around them."""
     own = [estimate(signs) for signs in _read_signs(rows, found, unrelated, rarities)]
-    lent_to = np.flatnonzero([bool(each.beside) for each in passages])
+    lent_to = np.flatnonzero(beside)
     if not len(lent_to):
         return own
     turns = found.neighbours.take(rows.take(lent_to), axis=0)
     shares = share_with_neighbours(found).take(rows.take(lent_to), axis=0)
-    passage, side = turns.nonzero()
-    beside = _read_signs(_rows_of(turns[passage, side], found), found, unrelated, rarities)
+    passage, side = np.isin(turns, found.chunk_nos).nonzero()  # others are no candidates
+    near = _read_signs(
+        found.chunk_nos.searchsorted(turns[passage, side]), found, unrelated, rarities
+    )
     for at, share, signs in zip(
-        lent_to.take(passage).tolist(), shares[passage, side].tolist(), beside, strict=True
+        lent_to.take(passage).tolist(), shares[passage, side].tolist(), near, strict=True
     ):
         own[at] = max(own[at], share * estimate(signs))
     return own
-
-
-def _rows_of(chunk_nos: Sequence[int] | Numbers, found: Candidates) -> Numbers:
-    return found.chunk_nos.searchsorted(chunk_nos)
 
 
 def _read_signs(

@@ -44,12 +44,22 @@ FLAGS: list[tuple[list[str], dict[str, Any]]] = [
 @pytest.fixture
 def stocked(library: MemoryStore) -> MemoryStore:
     """Give a store in which each filter lets something through and holds something back."""
-    library.save("The tea of Anna", kind="fact", tags=["a", "b"], entities=["Anna"], title="Tea")
+    # An access gains less than a step of importance, so it does not change the order.
+    library.save(
+        "The tea of Anna",
+        kind="fact",
+        tags=["a", "b"],
+        entities=["Anna"],
+        title="Tea",
+        importance=3,
+    )
     library.save("A note on tea", tags=["a"], agent_id="coder", session_iter=2, importance=9)
-    library.save("Tea in the index", session_id="s1", task_code="T-7", path="notes/x.md")
-    library.save("An expired tea", ttl_days=0)
-    library.save("The wiki on tea", source="wiki", metadata={"team": "core", "n": 1})
-    library.save("A tea with a text", metadata={"n": "1"})
+    library.save(
+        "Tea in the index", session_id="s1", task_code="T-7", path="notes/x.md", importance=7
+    )
+    library.save("An expired tea", ttl_days=0, importance=1)
+    library.save("The wiki on tea", source="wiki", metadata={"team": "core", "n": 1}, importance=5)
+    library.save("A tea with a text", metadata={"n": "1"}, importance=4)
     return library
 
 

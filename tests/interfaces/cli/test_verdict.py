@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from byheart.interfaces.cli.verdict import MOST_NEAREST
+from byheart.interfaces.cli.verdict import DOUBTFUL_BELOW, MOST_NEAREST
+from byheart.search.verdict import RELATED_FROM, combine, estimate_right
 from tests.interfaces.cli.conftest import Run
 
 
@@ -25,6 +26,30 @@ def test_a_probable_answer_is_shown_without_scores_or_doubts(run: Run, report: s
     assert shown.startswith("1.  ")
     for word in ("score", "similarity", "confidence", "answer"):
         assert word not in shown
+
+
+def test_a_hit_that_is_hardly_about_the_question_is_shown_with_a_doubt(
+    run: Run,
+) -> None:
+    for fact in (
+        "The parcel for Anna is at the reception desk.",
+        "The lift is repaired on Thursday.",
+        "Lunch is at noon in the small kitchen.",
+    ):
+        run("save", fact)
+    asked = ("parcel from Laila", "--mode", "fts", "--limit", "1")
+    verdict = run("search", *asked, "--json").json
+    assert (verdict["verdict"], verdict["confidence"] < DOUBTFUL_BELOW) == ("weak", True)
+    for verb in ("search", "recall"):
+        first, second, *_ = run(verb, *asked).out.splitlines()
+        assert first == "perhaps nothing here answers this"
+        assert "nearest" not in second
+
+
+def test_a_related_hit_is_shown_without_a_doubt_however_many_others_are_as_near() -> None:
+    for chunks in (1, 3, 10, 100, 10_000):
+        assert estimate_right(0.0, chunks) >= DOUBTFUL_BELOW
+        assert combine(RELATED_FROM, estimate_right(0.0, chunks)) >= DOUBTFUL_BELOW
 
 
 def test_explain_shows_the_grounds_of_the_verdict(run: Run, report: str) -> None:

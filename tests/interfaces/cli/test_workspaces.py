@@ -49,7 +49,7 @@ def test_an_index_says_what_became_of_the_files(run: Run, notes: Path) -> None:
 
 def test_a_hit_whose_file_changed_says_so(run: Run, notes: Path) -> None:
     run("index", "notes")
-    mark = "stale: the file has changed since it was indexed"
+    mark = "stale: the file was changed or deleted since it was indexed"
     assert mark not in run("search", "lighthouse keeper").out
     (notes / "first.md").unlink()
     assert mark in run("search", "lighthouse keeper").out

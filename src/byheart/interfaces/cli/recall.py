@@ -30,8 +30,9 @@ from byheart.interfaces.cli.screen import (
 )
 from byheart.interfaces.cli.store import shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.interfaces.cli.verdict import Near, deny, explain_verdict, offer_nearest
+from byheart.interfaces.cli.verdict import Near, deny, doubt, explain_verdict, offer_nearest
 from byheart.model import RecallAnswer, RecalledMemory, RecalledSummary, RecallExplanation
+from byheart.model.workspaces import STALE
 
 _PARTS = ("relevance", "importance", "recency", "frequency", "score")
 
@@ -92,6 +93,7 @@ def _show(answer: RecallAnswer, names: Mapping[str, str], max_tokens: int) -> No
     screen = open_screen()
     if answer.verdict == "none" and answer.index:
         deny(screen, nearest=True)
+    doubt(screen, answer)
     why = {each.id: _parts(each) for each in answer.explanations or ()}
     for number, memory in enumerate(answer.details):
         if number:
@@ -140,7 +142,7 @@ def _show_memory(screen: Screen, memory: RecalledMemory, name: str, why: list[st
     screen.passage(memory.content.strip("\n"))
     superseded = f"superseded by {memory.superseded_by}" if memory.superseded_by else ""
     untrusted = "untrusted: waits for review" if memory.untrusted_at else ""
-    stale = "stale: the file has changed since it was indexed" if memory.stale else ""
+    stale = STALE if memory.stale else ""
     valid = validity(memory.valid_from, memory.valid_until)
     marks = (Part(each, "bad") for each in (superseded, valid, untrusted, stale))
     screen.line(Part(name, "dim"), *marks, indent=1)

@@ -33,7 +33,7 @@ from byheart.interfaces.cli.screen import (
 )
 from byheart.interfaces.cli.store import shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.interfaces.cli.verdict import Near, deny, explain_verdict, offer_nearest
+from byheart.interfaces.cli.verdict import Near, deny, doubt, explain_verdict, offer_nearest
 from byheart.model import (
     FUSIONS,
     GRANULARITIES,
@@ -45,6 +45,7 @@ from byheart.model import (
     SectionHit,
 )
 from byheart.model.compat_names import other_flags
+from byheart.model.workspaces import STALE
 
 
 @click.command(
@@ -118,6 +119,7 @@ def search_command(
         return
     if denied:
         deny(screen, nearest=True)
+    doubt(screen, answer)
     for place, hit in enumerate(answer.results):
         if place or denied:
             screen.line("")
@@ -175,7 +177,7 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, name: str, full: bool) -> Non
         screen.line(Part(_place(hit, hit.path), "dim", link_to(hit.path)), indent=1)
     screen.line(Part(_address(hit, name), "dim"), indent=1)
     if hit.stale:
-        screen.line(Part("stale: the file has changed since it was indexed", "bad"), indent=1)
+        screen.line(Part(STALE, "bad"), indent=1)
     if hit.damaged:
         screen.line(Part("damaged: this is not the text that was saved", "bad"), indent=1)
     if hit.untrusted_at:

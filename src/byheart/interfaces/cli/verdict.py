@@ -1,4 +1,4 @@
-"""Say on a terminal that nothing seems to answer a question; with --explain, give the reason."""
+"""Say on a terminal that hits may be no answer; with --explain, give the reason."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from byheart.model import RecallAnswer, SearchAnswer
 
 # The number of unrelated texts to offer, and the length of each: enough to see what they are.
 MOST_NEAREST, NEAREST_CHARS = 3, 74
+# A hit that is about the question is the right one with this probability at least, however many
+# others are as near. So a hit below it is hardly about the question.
+DOUBTFUL_BELOW = 0.35
 
 
 class Near(NamedTuple):
@@ -25,6 +28,12 @@ def deny(screen: Screen, *, nearest: bool) -> None:
     screen.line(Part("nothing here seems to answer this", "bad"))
     if nearest:
         screen.line(Part("nearest, probably unrelated:", "dim"))
+
+
+def doubt(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None:
+    """Say that the hits may have nothing to do with the question, if that is likely."""
+    if answer.verdict == "weak" and answer.confidence < DOUBTFUL_BELOW:
+        screen.line(Part("perhaps nothing here answers this", "bad"))
 
 
 def offer_nearest(screen: Screen, texts: Sequence[Near]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from byheart.conversation.prompt import break_marks
 from byheart.conversation.prompt.recall_text import HEADING, write_detail, write_line
 from byheart.interfaces.mcp.tool_texts import ToolText
+from byheart.model.workspaces import STALE
 
 Wire = dict[str, Any]
 # How many of the ids that a filter found are named in a text.
@@ -117,7 +118,7 @@ def _about(entry: Wire) -> list[str]:
     if entry.get("session_id"):
         about.append(f"session {entry['session_id']}")
     if entry.get("stale"):
-        about.append("stale: the file has changed since it was indexed")
+        about.append(STALE)
     if entry.get("damaged"):
         about.append("damaged: this is not the text that was saved")
     if entry.get("untrusted_at"):

@@ -69,7 +69,7 @@ const Given = ({ items, briefs }) => html`
     ${items.map((item, at) => html`
       <li key=${at}>
         <span class="part-name"><i class="key bar-${PARTS[item.part]?.[1] ?? "soft"}" aria-hidden="true"></i>${PARTS[item.part]?.[0] ?? item.part}</span>
-        <span class="part-what"><${Name} item=${item} briefs=${briefs} />${item.cut && html` <span class="badge badge-warn">cut</span>`}${item.stale && html` <span class="badge badge-warn" title="Its file has changed since it was indexed.">stale</span>`}</span>
+        <span class="part-what"><${Name} item=${item} briefs=${briefs} />${item.cut && html` <span class="badge badge-warn">cut</span>`}${item.stale && html` <span class="badge badge-warn" title="Its file was changed or deleted since it was indexed.">stale</span>`}</span>
         <span class="hint">${counted(item.tokens, "token")}</span>
       </li>`)}
   </ol>`;

@@ -18,7 +18,7 @@ export const Badges = ({ item }) => html`
     ${item.untrusted_at && html`<span class="badge badge-warn" title="It enters no prompt until somebody trusts it.">untrusted</span>`}
     ${isPast(item.expires_at) && html`<span class="badge badge-warn">expired</span>`}
     ${item.pinned_at && html`<span class="badge badge-accent">pinned</span>`}
-    ${item.stale && html`<span class="badge badge-warn" title="Its file has changed since it was indexed.">stale</span>`}
+    ${item.stale && html`<span class="badge badge-warn" title="Its file was changed or deleted since it was indexed.">stale</span>`}
     ${item.damaged && html`<span class="badge badge-bad">damaged</span>`}
     ${item.session_id && html`<a class="badge" dir="auto" href=${addressOf("search", [], { session_id: item.session_id })}>${shorten(item.session_id, 30)}</a>`}
     ${item.tags?.slice(0, 6).map((each) => html`<a class="badge" key=${each} dir="auto" href=${addressOf("search", [], { tags: each })}>#${shorten(each, 30)}</a>`)}
