@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from byheart.language.conflicts import Difference, find_difference, read_claims
 
-PAIRS: Any = json.loads(
-    (Path(__file__).parents[2] / "benchmarks" / "quality" / "conflict_pairs.json").read_text()
-)
+_FOLDER = Path(__file__).parents[2] / "benchmarks" / "quality"
+PAIRS: Any = json.loads((_FOLDER / "conflict_pairs.json").read_text())
+UNSEEN: Any = json.loads((_FOLDER / "unseen_conflict_pairs.json").read_text())
 
 
 def difference(some: str, other: str) -> Difference | None:
@@ -55,6 +55,12 @@ def test_another_value_of_the_same_subject_is_a_conflict(some: str, other: str, 
 )
 def test_the_same_value_another_subject_or_another_time_is_none(some: str, other: str) -> None:
     assert difference(some, other) is None
+
+
+def test_most_contradictions_that_the_rules_were_not_made_for_are_found_and_no_others() -> None:
+    found = [pair for pair in UNSEEN["conflicts"] if difference(*pair)]
+    assert (len(found), len(UNSEEN["conflicts"])) == (18, 23)
+    assert not [pair for pair in UNSEEN["no_conflicts"] if difference(*pair)]
 
 
 def test_the_conflicting_sentences_of_longer_texts_are_named() -> None:
