@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from byheart.contracts import Spans
 from byheart.errors import InvalidInput
 from byheart.model.times import to_micros
-from byheart.search.named_times import read_times, time_factors
+from byheart.search.named_times import find_nearness, names_nothing_else, read_times
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 
@@ -20,9 +21,9 @@ DAY = 86_400 * 10**6
 
 def factors(question: str, *moments: datetime, weight: float = 1.0) -> list[float]:
     starts = np.array([to_micros(each) for each in moments])
-    found = time_factors(Spans(starts, starts + 1), read_times(question, NOW), weight)
+    found = find_nearness(Spans(starts, starts + 1), read_times(question, NOW))
     assert found is not None
-    return [round(float(each), 3) for each in found]
+    return [round(1 + weight * float(each), 3) for each in found]
 
 
 def days_after(text: str, *days: float) -> list[datetime]:
@@ -59,7 +60,23 @@ def test_a_memory_near_any_of_several_times_is_preferred() -> None:
 
 def test_a_question_without_a_time_has_no_factors() -> None:
     nothing = Spans(np.zeros(1, np.int64), np.zeros(1, np.int64))
-    assert time_factors(nothing, read_times("what may I do?", NOW), 1.0) is None
+    assert find_nearness(nothing, read_times("what may I do?", NOW)) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "alone"),
+    [
+        ("what happened yesterday?", True),
+        ("What did we talk about last week?", True),
+        ("in May 2023", True),
+        ("what's new since 3 November 2026?", True),
+        ("what did we decide last week about the ports?", False),
+        ("where was Anna yesterday?", False),
+        ("what happened?", False),
+    ],
+)
+def test_a_question_may_name_a_time_and_nothing_else(question: str, alone: bool) -> None:
+    assert names_nothing_else(question, read_times(question, NOW)) is alone
 
 
 @pytest.fixture
@@ -85,6 +102,31 @@ def test_search_prefers_the_time_and_says_so(diary: MemoryStore) -> None:
         "2023-05-01",
         "2023-06-01",
     )
+
+
+def test_what_happened_then_is_answered_by_memories_of_that_time(diary: MemoryStore) -> None:
+    question = "what happened in May 2023?"
+    answer = diary.search(question, explain=True)
+    first, *others = answer.results
+    assert first.snippet == "We met in Oslo."
+    assert answer.verdict == "answered"
+    assert others, "a preference removes nothing"
+    why = first.explanation
+    assert why is not None
+    assert why.time_alone == pytest.approx(math.log(7), abs=1e-5)
+    parts = [each.contribution for each in (why.fts, why.vector) if each is not None]
+    summed = (sum(parts) * why.form + why.time_alone) * why.time
+    assert why.final_score == pytest.approx(summed, abs=1e-4)
+    assert diary.search("what happened in June 2019?").verdict != "answered"
+
+
+def test_recall_and_context_bring_what_happened_then(diary: MemoryStore) -> None:
+    question = "what happened in May 2023?"
+    recalled = diary.recall(question)
+    assert recalled.details[0].content == "We met in Oslo."
+    counted = {each.content: each.access_count for each in diary.list().memories}
+    assert [content for content, count in counted.items() if count] == ["We met in Oslo."]
+    assert "Oslo" in diary.context("s", question).text
 
 
 def test_a_better_answer_from_another_time_stays_first(diary: MemoryStore) -> None:

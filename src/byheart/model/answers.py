@@ -50,7 +50,9 @@ class Explanation:
     The sum was multiplied by factors: `form` is below 1 for a turn that is short or only asks and
     for an assistant's long reply, and above 1 for a speaker whom the question names; `time` is
     above 1 near a time that the question names; `file` is below 1 for a test or a generated file;
-    `feedback` is the feedback on the memory. With a `reranker`, its scores order the first hits.
+    `feedback` is the feedback on the memory. If the question names a time and nothing else,
+    `time_alone` is added before the last three factors. With a `reranker`, its scores order the
+    first hits.
     """
 
     fusion: str
@@ -61,6 +63,7 @@ class Explanation:
     form: float = 1.0
     feedback: float = 1.0
     time: float = 1.0
+    time_alone: float = 0.0
     file: float = 1.0
     reranker: RerankerExplanation | None = None
 

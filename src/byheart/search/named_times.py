@@ -3,10 +3,14 @@
 A memory from that time counts up to `1 + weight` times as much, and all others count as before: an
 answer that is from another time still comes first if it answers better. People tell of an event
 after it, so the preference fades over a week behind the time, and faster before it.
+
+A question may name a time and nothing else: "what happened yesterday?". Then the time is what it
+asks for, and counts like a word that only the memories of that time have.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -22,6 +26,18 @@ from byheart.model.times import to_micros
 # time shorter than a day has a shorter margin: so many times its own length.
 _AFTER, _BEFORE = 7 * 86_400 * 10**6, 2 * 86_400 * 10**6
 _LENGTHS = 7
+_WORD = re.compile(r"\w+")
+# Words that ask what there is, whatever it is about.
+_GENERAL_WORDS = frozenset(
+    _WORD.findall(
+        "a about again all an and any anything are at been between did do does doing done during "
+        "else everything find for from give go going got had happen happened happening happens has "
+        "have i in is it know list me my new news notes of on our over please recall remember "
+        "remind said say show since so something still summarise summarize summary talk talked "
+        "talking tell that the there they thing things to up us was we were what whats which work "
+        "worked working you"
+    )
+)
 
 
 class TimeInQuestion(NamedTuple):
@@ -42,15 +58,20 @@ def read_times(query: str, moment: datetime) -> tuple[TimeInQuestion, ...]:
     )
 
 
-def time_factors(
-    events: Spans | None, times: Sequence[TimeInQuestion], weight: float
-) -> Figures | None:
-    """Return the factor of each memory's score by the nearest of the times that are named."""
+def names_nothing_else(query: str, times: Sequence[TimeInQuestion]) -> bool:
+    """Tell whether a question names times, and otherwise only asks what there is."""
+    rest = query.casefold()
+    for each in times:
+        rest = rest.replace(each.named.text.casefold(), " ")
+    return bool(times) and _GENERAL_WORDS.issuperset(_WORD.findall(rest.replace("'", "")))
+
+
+def find_nearness(events: Spans | None, times: Sequence[TimeInQuestion]) -> Figures | None:
+    """Return how near each memory is to the nearest named time: 1 if it is from that time."""
     if events is None or not times:
         return None
-    nearness = np.max([_nearness(events, *each.in_micros) for each in times], axis=0)
-    factors: Figures = 1 + weight * nearness
-    return factors
+    nearness: Figures = np.max([_nearness(events, *each.in_micros) for each in times], axis=0)
+    return nearness
 
 
 def _nearness(events: Spans, start: int, end: int) -> Figures:

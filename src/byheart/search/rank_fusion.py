@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -57,6 +58,10 @@ class Fused(NamedTuple):
     # The factors of the score by the times that the question names, and by the kind of file.
     time: float = 1.0
     file: float = 1.0
+    # The part of the score by a time, if the question names nothing else, and whether the memory
+    # is from that time.
+    time_alone: float = 0.0
+    in_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +78,8 @@ class Ordered:
     feedback: Figures | None = None
     # The same by the times that the question names.
     times: Figures | None = None
+    # The rows from a time, if the question names nothing else.
+    in_time: Mask | None = None
 
     def __iter__(self) -> Iterator[Fused]:
         return self.describe(self.rows)
@@ -118,7 +125,26 @@ def keep_order(found: Candidates, tier: Mask, retriever: str) -> Ordered:
     return Ordered(rows, scores, describe_rows)
 
 
-def prefer_times(ordered: Ordered, factors: Figures | None) -> Ordered:
+def add_times(ordered: Ordered, nearness: Figures, chunks: int) -> Ordered:
+    """Add what a time tells if a question names nothing else, and order the rows again.
+
+    It counts like a word that one of the chunks has.
+    """
+    added = (nearness * math.log(max(chunks, 2))).round(_DIGITS)
+    scores = (ordered.scores + added).round(_DIGITS)
+    rows = ordered.rows.take(np.argsort(-scores.take(ordered.rows), kind="stable"))
+
+    in_time = nearness >= 1
+
+    def describe_rows(some: Numbers) -> Iterator[Fused]:
+        figures = _in_parts(some, scores, added, in_time)
+        for fused, (score, by_time, inside) in zip(ordered.describe(some), figures, strict=True):
+            yield fused._replace(score=score, time_alone=by_time, in_time=inside)
+
+    return replace(ordered, rows=rows, scores=scores, describe=describe_rows, in_time=in_time)
+
+
+def prefer_times(ordered: Ordered, factors: Figures) -> Ordered:
     """Multiply the scores by the factors of named times, and order the rows again.
 
     Among equal scores, the nearer time comes first. No factor is below 1: a time is a preference,
@@ -172,7 +198,7 @@ def apply_gains(ordered: Ordered, gains: Figures | None) -> Ordered:
         for fused, (score, factor) in zip(ordered.describe(some), figures, strict=True):
             yield fused._replace(score=score, feedback=factor)
 
-    return Ordered(rows, scores, describe_rows, factors, ordered.times)
+    return replace(ordered, rows=rows, scores=scores, describe=describe_rows, feedback=factors)
 
 
 def describe(

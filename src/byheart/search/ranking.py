@@ -25,7 +25,7 @@ from byheart.search.evidence_fusion import (
     weigh_words,
 )
 from byheart.search.feedback import describe_question, feedback_gains
-from byheart.search.named_times import read_times, time_factors
+from byheart.search.named_times import find_nearness, names_nothing_else, read_times
 from byheart.search.rank_fusion import (
     KEYWORDS,
     RRF_K,
@@ -33,6 +33,7 @@ from byheart.search.rank_fusion import (
     Fused,
     Mask,
     Ordered,
+    add_times,
     apply_gains,
     fuse,
     keep_order,
@@ -105,6 +106,7 @@ class Ranking:
         is_moved = request.time_weight > 0 and not (request.raw or self._is_reference)
         moment = request.where.as_of or clock.now()
         self.times = read_times(request.query, moment) if is_moved else ()
+        self._asks_for_times = names_nothing_else(request.query, self.times)
         # Tests and generated files come later, unless the question asks for them.
         keeps_files = request.where.path is not None or asks_for_side_files(request.query)
         self._paths_of = None if request.raw or self._is_reference or keeps_files else paths_of
@@ -177,8 +179,11 @@ class Ranking:
                 self.terms = list(found.terms)
             self._may_hold_superseded = found.holds_superseded
             ordered = self._rank(found, _tier(found, before))
-            factors = time_factors(found.events, self.times, self._request.time_weight)
-            ordered = prefer_times(ordered, factors)
+            nearness = find_nearness(found.events, self.times)
+            if nearness is not None:
+                if self._asks_for_times:
+                    ordered = add_times(ordered, nearness, found.chunks)
+                ordered = prefer_times(ordered, 1 + self._request.time_weight * nearness)
             if self._paths_of is not None:
                 ordered = put_aside(ordered, file_factors(found, self._paths_of))
             yield found, apply_gains(ordered, self._feedback(found))

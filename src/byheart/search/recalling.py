@@ -112,6 +112,7 @@ class _Match(NamedTuple):
     time: float
     found: Candidates
     row: int
+    in_time: bool
 
     def explain(self, memory_id: str) -> RecallExplanation:
         shown = Weights(*(round(part, _DIGITS) for part in self.parts))
@@ -134,16 +135,17 @@ class _Weighed(NamedTuple):
     time: Figures
     found: Candidates
     rows: Numbers
+    in_time: Mask
 
     def matches(self, first: int, behind: int) -> Iterator[_Match]:
         """Describe the memories from one place to another."""
         here = slice(first, behind)
         parts = zip(*(part[here].tolist() for part in self.parts), strict=True)
-        figures = (self.memory_nos, self.scores, self.feedback, self.time, self.rows)
+        figures = (self.memory_nos, self.scores, self.feedback, self.time, self.rows, self.in_time)
         columns = (column[here].tolist() for column in figures)
-        for number, score, gain, time, row, each in zip(*columns, parts, strict=True):
+        for number, score, gain, time, row, in_time, each in zip(*columns, parts, strict=True):
             shown = round(score, _DIGITS)
-            yield _Match(number, Weights(*each), shown, gain, time, self.found, row)
+            yield _Match(number, Weights(*each), shown, gain, time, self.found, row, in_time)
 
 
 class Recalled(NamedTuple):
@@ -240,7 +242,7 @@ class _Finder:
             chosen.update(
                 match.memory_no
                 for match, related in zip(tier, judged, strict=True)
-                if related >= RELATED_FROM
+                if match.in_time or related >= RELATED_FROM
             )
         return chosen
 
@@ -290,6 +292,9 @@ class _Finder:
             relevant |= found.coverage.take(rows) >= LEAST_COVERAGE
         is_near = relevant | np.isin(memory_nos, found.memory_nos[_near(found)])
         order = np.lexsort((-weighed_scores, ~is_near))
+        in_time = (
+            np.zeros(len(ordered.scores), np.bool_) if ordered.in_time is None else ordered.in_time
+        )
         gains, by_time = (
             np.ones(len(rows)) if factors is None else factors.take(rows)
             for factors in (ordered.feedback, ordered.times)
@@ -302,6 +307,7 @@ class _Finder:
             by_time.take(order),
             found,
             rows.take(order),
+            in_time.take(rows.take(order)),
         )
 
 

@@ -275,6 +275,7 @@ class _Answer:
             form=round(fused.form, _DIGITS),
             feedback=round(fused.feedback, _DIGITS),
             time=round(fused.time, _DIGITS),
+            time_alone=fused.time_alone,
             file=fused.file,
             reranker=self._ranked.explanations.get(fused.chunk_no),
         )

@@ -149,7 +149,8 @@ def judge_hit(best: Best, unrelated: float, *, by_words: bool) -> Judgement:
     rarities = weigh_terms(found) if by_words else None
     row = found.chunk_nos.searchsorted([fused.chunk_no])
     [signs] = _read_signs(row, found, unrelated, rarities)
-    related = estimate(signs)
+    # A memory from the time is what a question wants that names nothing else.
+    related = 1.0 if fused.in_time else estimate(signs)
     right = None if lead is None else estimate_right(lead, found.chunks)
     confidence = related if right is None else combine(related, right)
     grounds = VerdictExplanation(
@@ -178,7 +179,8 @@ def judge_passages(
     """
     rows = found.chunk_nos.searchsorted([each.chunk_no for each in passages])
     beside = np.array([bool(each.beside) for each in passages], np.bool_)
-    return judge_rows(rows, found, unrelated, rarities, beside=beside)
+    judged = judge_rows(rows, found, unrelated, rarities, beside=beside)
+    return [1.0 if each.in_time else own for each, own in zip(passages, judged, strict=True)]
 
 
 def judge_rows(

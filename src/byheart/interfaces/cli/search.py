@@ -269,6 +269,9 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
     if explanation.file != 1:
         factor = f"a test or generated file: multiplies by {explanation.file:.3f}"
         screen.line(Part(factor, "dim"), indent=1)
+    if explanation.time_alone:
+        added = f"the time, which is all that is asked for, adds {explanation.time_alone:.6f}"
+        screen.line(Part(added, "dim"), indent=1)
     if explanation.time != 1:
         factor = f"the time in the question multiplies by {explanation.time:.3f}"
         screen.line(Part(factor, "dim"), indent=1)

@@ -30,7 +30,7 @@ export const Marked = ({ snippet, marks }) => splitSnippet(snippet, marks).map((
 export const Snippet = (props) => html`<p class="snippet" dir="auto"><${Marked} ...${props} /></p>`;
 
 /** @typedef {{rank: number|null, score: number, contribution: number, terms: Record<string, number>}} Retriever */
-/** @typedef {{fusion: string, final_score: number, fts: Retriever|null, vector: Retriever|null, neighbours: number, form: number, feedback: number, time: number, file: number, reranker: {score: number, rank_before: number, elapsed_ms: number}|null}} Explanation */
+/** @typedef {{fusion: string, final_score: number, fts: Retriever|null, vector: Retriever|null, neighbours: number, form: number, feedback: number, time: number, time_alone: number, file: number, reranker: {score: number, rank_before: number, elapsed_ms: number}|null}} Explanation */
 
 /** @param {Explanation} explanation */
 const partsOf = (explanation) => [
@@ -79,7 +79,7 @@ function wordFor(term, words) {
 
 /** Why a hit is where it is: shares, ranks and terms. @param {{explanation: Explanation, best: number, words?: string[]}} props */
 export function Why({ explanation, best, words = [] }) {
-  const { fts, vector, neighbours, form, feedback, time, file, reranker } = explanation;
+  const { fts, vector, neighbours, form, feedback, time, time_alone: timeAlone, file, reranker } = explanation;
   const terms = Object.entries(fts?.terms ?? {}).sort((a, b) => b[1] - a[1]);
   return html`
     <div class="why">
@@ -106,6 +106,8 @@ export function Why({ explanation, best, words = [] }) {
             <tr><th scope="row">Form</th><td>× ${form.toFixed(2)}</td><td>–</td><td>length, speaker and kind of turn</td></tr>`}
           ${file !== 1 && html`
             <tr><th scope="row">File</th><td>× ${file.toFixed(2)}</td><td>–</td><td>a test or a generated file</td></tr>`}
+          ${timeAlone > 0 && html`
+            <tr><th scope="row">Time</th><td>${timeAlone.toFixed(2)}</td><td>–</td><td>the question names nothing else</td></tr>`}
           ${time !== 1 && html`
             <tr><th scope="row">Time</th><td>× ${time.toFixed(2)}</td><td>–</td><td>near the time in the question</td></tr>`}
           ${feedback !== 1 && html`
