@@ -23,7 +23,8 @@ class State(TypedDict, total=False):
 def answer(state: State) -> State:
     items = get_store()
     known = [each.value["text"] for each in items.search(("users", "me"), query=state["said"])]
-    items.put(("users", "me"), state["said"], {"text": state["said"]})
+    if not state["said"].endswith("?"):
+        items.put(("users", "me"), state["said"], {"text": state["said"]})
     return {"known": known}
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from byheart.errors import InvalidInput
 from byheart.store import MemoryStore
 
 
 def test_a_session_of_the_openai_agents_sdk_keeps_its_items(store: MemoryStore) -> None:
     pytest.importorskip("agents")
-    from agents.memory import Session
+    from agents.memory import Session, SessionSettings
 
     from byheart.integrations.openai_agents import ByheartSession
 
@@ -30,6 +31,9 @@ def test_a_session_of_the_openai_agents_sdk_keeps_its_items(store: MemoryStore) 
         assert await ByheartSession(store, "s1").get_items() == items
         assert await session.get_items(limit=2) == items[2:]
         assert await session.get_items(limit=0) == []
+        latest = ByheartSession(store, "s1", SessionSettings(limit=1))
+        assert await latest.get_items() == items[3:]
+        assert await latest.get_items(limit=3) == items[1:]
         assert await session.pop_item() == items[3]
         assert await session.get_items() == items[:3]
         await session.clear_session()
@@ -152,3 +156,88 @@ def test_the_store_of_langgraph_does_what_langgraph_s_own_store_does(store: Memo
     assert use(ByheartStore(store)) == use(InMemoryStore())
     [found] = asyncio.run(ByheartStore(store).asearch(("users",), query="rice", limit=1))
     assert (found.value["text"], found.score is not None) == ("rice", True)
+
+
+def test_the_store_of_langgraph_filters_as_langgraph_s_own_store_does(store: MemoryStore) -> None:
+    pytest.importorskip("langgraph")
+    from langgraph.store.memory import InMemoryStore
+
+    from byheart.integrations.langgraph import ByheartStore
+
+    filters: list[Any] = [
+        {"color": {"r": 1}},
+        {"color": {"r": 1, "g": 3}},
+        {"sizes": [1, 2]},
+        {"sizes": [1]},
+        {"sizes": [1, {"$gt": 1}]},
+        {"text": {"$ne": "a"}},
+        {"missing": None},
+        {"missing": {"r": 1}},
+        {"n": {"$gt": 1, "$lt": 3}},
+        {},
+        None,
+    ]
+
+    def use(items: Any) -> list[list[str]]:
+        items.put(("f",), "1", {"text": "a", "color": {"r": 1, "g": 2}, "sizes": [1, 2], "n": 1})
+        items.put(("f",), "2", {"text": "b", "color": {"r": 2}, "sizes": [2, 1], "n": 2})
+        return [
+            sorted(each.key for each in items.search(("f",), filter=asked)) for asked in filters
+        ]
+
+    assert use(ByheartStore(store)) == use(InMemoryStore())
+    # Values of two kinds are not compared, where the other store fails.
+    assert ByheartStore(store).search(("f",), filter={"text": {"$gt": 1}}) == []
+    with pytest.raises(InvalidInput, match="unknown operator"):
+        ByheartStore(store).search(("f",), filter={"n": {"$in": [1]}})
+
+
+def test_the_store_of_langgraph_takes_every_namespace_and_key(store: MemoryStore) -> None:
+    pytest.importorskip("langgraph")
+    from byheart.integrations.langgraph import ByheartStore
+
+    items = ByheartStore(store)
+    spaces = [("a" * 150, "b" * 150), tuple(f"level {n}" for n in range(40)), ("Ü/x", " y")]
+    for number, space in enumerate(spaces):
+        for key in ("k" * 300, "k/1", "K/1"):
+            items.put(space, key, {"text": f"{number} {key}"})
+    for number, space in enumerate(spaces):
+        assert items.get(space, "k/1").value == {"text": f"{number} k/1"}
+        assert items.get(space, "K/1").value == {"text": f"{number} K/1"}
+        assert len(items.search(space)) == len(items.search(space[:1])) == 3
+    assert sorted(items.list_namespaces()) == sorted(spaces)
+    # Anybody may save a memory of this kind; it is no item.
+    store.save("not an item", "langgraph-item", tags=["ns:%C3%9C%2Fx"])
+    assert len(items.search(("Ü/x",))) == len(items.search(("Ü/x",), query="not an item")) == 3
+
+
+def test_the_store_of_langgraph_searches_the_paths_that_index_names(store: MemoryStore) -> None:
+    pytest.importorskip("langgraph")
+    from byheart.integrations.langgraph import ByheartStore
+
+    items = ByheartStore(store)
+    value = {"notes": [{"said": "a zebra"}, {"said": "a giraffe"}], "secret": "an elephant"}
+    items.put(("p",), "1", value, index=["notes[*].said"])
+    assert store.search("giraffe", mode="fts").results
+    assert not store.search("elephant", mode="fts").results
+    assert items.get(("p",), "1").value == value
+
+
+def test_the_retriever_passes_the_standard_tests_of_langchain(store: MemoryStore) -> None:
+    suite = pytest.importorskip("langchain_tests.integration_tests")
+    from byheart.integrations.langchain import ByheartRetriever
+
+    for number in range(5):
+        store.save(f"Note {number} about the build server.")
+
+    class Standard(suite.RetrieversIntegrationTests):  # type: ignore[name-defined, misc]
+        retriever_constructor = ByheartRetriever
+        retriever_constructor_params = {"store": store}  # noqa: RUF012
+        retriever_query_example = "build server"
+
+    retriever = ByheartRetriever(store=store)
+    checks = Standard()
+    checks.test_k_constructor_param()
+    checks.test_invoke_with_k_kwarg(retriever)
+    checks.test_invoke_returns_documents(retriever)
+    asyncio.run(checks.test_ainvoke_returns_documents(retriever))

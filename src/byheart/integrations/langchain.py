@@ -20,7 +20,10 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"
 
 
 class ByheartRetriever(BaseRetriever):
-    """Find passages; `filters` are the filters of `MemoryStore.search`."""
+    """Find `k` passages, or as many as `invoke(…, k=…)` says.
+
+    `filters` are the filters of `MemoryStore.search`.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     store: MemoryStore
@@ -32,6 +35,7 @@ class ByheartRetriever(BaseRetriever):
         query: str,
         *,
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 (the framework names it)
+        k: int | None = None,
     ) -> list[Document]:
         return [
             Document(
@@ -47,7 +51,7 @@ class ByheartRetriever(BaseRetriever):
                     "created_at": hit.created_at.isoformat(),
                 },
             )
-            for hit in find_passages(self.store, query, self.k, self.filters)
+            for hit in find_passages(self.store, query, self.k if k is None else k, self.filters)
         ]
 
 

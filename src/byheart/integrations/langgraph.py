@@ -1,7 +1,7 @@
 """Serve as a LangGraph store: `graph.compile(store=ByheartStore(…))`.
 
 An item is a memory of kind `langgraph-item`. Its tags name every beginning of its namespace, so a
-search in a namespace is a filter.
+search in a namespace is a filter, and the item itself.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import asyncio
 import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -24,10 +26,13 @@ from langgraph.store.base import (
     Result,
     SearchItem,
     SearchOp,
+    get_text_at_path,
+    tokenize_path,
 )
 
 from byheart.errors import InvalidInput
 from byheart.model import Memory
+from byheart.model.checks import LONGEST_LABEL
 from byheart.store import MemoryStore
 
 _KIND = "langgraph-item"
@@ -66,9 +71,9 @@ class ByheartStore(BaseStore):
         raise InvalidInput(f"unknown operation {op!r}", "use get, put, search or list_namespaces")
 
     def _find(self, namespace: Namespace, key: str) -> Memory | None:
-        asked = {"namespace": _address(namespace), "key": key}
-        found = self._store.list(1, kind=_KIND, metadata=asked).memories
-        return found[0] if found else None
+        # A tag is found by an index; metadata would be compared in every item.
+        found = self._store.list(2, kind=_KIND, tags=[_tag("item:", (*namespace, key))]).memories
+        return next(filter(_is_item, found), None)
 
     def _put(self, op: PutOp) -> None:
         before = self._find(op.namespace, op.key)
@@ -78,7 +83,6 @@ class ByheartStore(BaseStore):
             return
         fields: dict[str, Any] = {
             "metadata": {
-                "namespace": _address(op.namespace),
                 "path": list(op.namespace),
                 "key": op.key,
                 "value": dict(op.value),
@@ -90,27 +94,33 @@ class ByheartStore(BaseStore):
         if before is not None:
             self._store.update(before.memory_id, content=content, **fields)
             return
-        tags = [_address(op.namespace[:end]) for end in range(1, len(op.namespace) + 1)]
+        tags = [_tag("ns:", op.namespace[:end]) for end in range(1, len(op.namespace) + 1)]
+        tags.append(_tag("item:", (*op.namespace, op.key)))
         self._store.save(content, _KIND, tags=tags, source="langgraph", origin="agent", **fields)
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        tags = [_address(op.namespace_prefix)] if op.namespace_prefix else None
-        found = self._ranked(op.query, tags) if op.query else self._all(tags)
-        wanted = [
-            (each, score) for each, score in found if _matches(each.metadata["value"], op.filter)
-        ]
-        page = wanted[op.offset : op.offset + op.limit]
+        tags = [_tag("ns:", op.namespace_prefix)] if op.namespace_prefix else None
+        last = op.offset + op.limit
+        if op.query:
+            found = self._ranked(op.query, tags, _PAGE if op.filter else min(last, _PAGE))
+        else:
+            found = self._all(tags)
+        wanted = (pair for pair in found if _agrees(pair[0].metadata["value"], op.filter or {}))
+        page = islice(wanted, op.offset, last)
         return [SearchItem(**_item(each), score=score) for each, score in page]
 
-    def _ranked(self, query: str, tags: list[str] | None) -> list[tuple[Memory, float | None]]:
-        hits = self._store.search(query, _PAGE, granularity="coarse", kind=_KIND, tags=tags).results
-        return [(self._store.get(hit.memory_id), hit.score) for hit in hits]
+    def _ranked(
+        self, query: str, tags: list[str] | None, limit: int
+    ) -> Iterator[tuple[Memory, float | None]]:
+        hits = self._store.search(query, limit, granularity="coarse", kind=_KIND, tags=tags).results
+        found = ((self._store.get(hit.memory_id), hit.score) for hit in hits)
+        return (pair for pair in found if _is_item(pair[0]))
 
     def _all(self, tags: list[str] | None) -> Iterator[tuple[Memory, float | None]]:
         offset, has_more = 0, True
         while has_more:
             page = self._store.list(_PAGE, offset, kind=_KIND, tags=tags)
-            yield from ((each, None) for each in page.memories)
+            yield from ((each, None) for each in filter(_is_item, page.memories))
             offset, has_more = offset + _PAGE, page.has_more
 
     def _namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
@@ -123,8 +133,17 @@ class ByheartStore(BaseStore):
         return sorted(kept)[op.offset : op.offset + op.limit]
 
 
-def _address(namespace: Iterable[str]) -> str:
-    return "ns:" + "/".join(quote(each, safe="") for each in namespace)
+def _tag(beginning: str, names: Iterable[str]) -> str:
+    """Write a namespace or a key in it as a tag; a digest stands for one that is too long."""
+    tag = beginning + "/".join(quote(each, safe="") for each in names)
+    if len(tag) <= LONGEST_LABEL:
+        return tag
+    return f"{beginning}sha256:{sha256(tag.encode()).hexdigest()}"
+
+
+def _is_item(memory: Memory) -> bool:
+    """Tell whether this adapter wrote a memory: anybody may save one of its kind."""
+    return {"path", "key", "value"} <= memory.metadata.keys()
 
 
 def _words(op: PutOp) -> str:
@@ -132,8 +151,10 @@ def _words(op: PutOp) -> str:
     value = dict(op.value or {})
     if op.index is False:
         return ""
-    named = [value[each] for each in op.index or () if each in value]
-    return "\n".join(map(_text, named or value.values()))
+    named = [
+        text for path in op.index or () for text in get_text_at_path(value, tokenize_path(path))
+    ]
+    return "\n".join(named or map(_text, value.values()))
 
 
 def _text(value: object) -> str:
@@ -160,17 +181,31 @@ _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    return all(_agrees(value.get(name), asked) for name, asked in (wanted or {}).items())
-
-
 def _agrees(value: Any, asked: Any) -> bool:
-    if isinstance(asked, dict) and asked and all(each in _COMPARE for each in asked):
-        return all(
-            (value is not None or each in ("$eq", "$ne")) and _COMPARE[each](value, other)
-            for each, other in asked.items()
+    """Tell whether a value is what a filter asks for, as LangGraph's own stores do."""
+    if isinstance(asked, Mapping):
+        if any(str(each).startswith("$") for each in asked):
+            return all(_compare(each, value, other) for each, other in asked.items())
+        return isinstance(value, Mapping) and all(
+            _agrees(value.get(name), other) for name, other in asked.items()
+        )
+    if isinstance(asked, list | tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(asked)
+            and all(map(_agrees, value, asked))
         )
     return bool(value == asked)
+
+
+def _compare(name: str, value: Any, other: Any) -> bool:
+    compare = _COMPARE.get(name)
+    if compare is None:
+        raise InvalidInput(f"unknown operator {name!r}", f"use one of {', '.join(_COMPARE)}")
+    try:
+        return bool(compare(value, other))
+    except TypeError:  # values of two kinds, or none: neither is greater
+        return False
 
 
 def _conforms(namespace: Namespace, condition: MatchCondition) -> bool:

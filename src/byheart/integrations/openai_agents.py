@@ -7,22 +7,32 @@ import json
 from typing import Any
 
 from agents.memory import SessionABC, SessionSettings
+from agents.memory.session_settings import resolve_session_limit
 
 from byheart.integrations.turns import Turn, Turns
 from byheart.store import MemoryStore
 
 
 class ByheartSession(SessionABC):
-    """Keep the items of a conversation as turns of a session, across runs and processes."""
+    """Keep the items of a conversation as turns of a session, across runs and processes.
 
-    def __init__(self, store: MemoryStore, session_id: str) -> None:
+    `SessionSettings(limit=…)` bounds how many of the latest items a run is given.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        session_id: str,
+        session_settings: SessionSettings | None = None,
+    ) -> None:
         self.session_id = session_id
-        self.session_settings = SessionSettings()
+        self.session_settings = session_settings or SessionSettings()
         self._turns = Turns(store, session_id, "openai-agents")
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the items in order, or the latest of them."""
-        return await asyncio.to_thread(self._turns.messages, limit)
+        latest = resolve_session_limit(limit, self.session_settings)
+        return await asyncio.to_thread(self._turns.messages, latest)
 
     async def add_items(self, items: list[Any]) -> None:
         """Add items at the end."""
