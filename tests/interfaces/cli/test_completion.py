@@ -26,6 +26,12 @@ def test_an_unknown_shell_is_refused(run: Run) -> None:
     assert run("completion", "tcsh").code == 2
 
 
+def test_a_missing_shell_is_asked_for_in_one_line(run: Run) -> None:
+    told = run("completion")
+    assert told.code == 2
+    assert "Missing argument 'SHELL'. Choose from: bash, zsh, fish\n" in told.err
+
+
 @pytest.mark.parametrize(
     ("shell", "place"),
     [

@@ -449,7 +449,7 @@ def test_without_a_client_all_are_listed(
     run("setup", "cursor")
     lines = run("setup").out.splitlines()
     assert lines[0].split() == ["CLIENT", "FOUND", "SET", "UP", "HOOKS", "FILE"]
-    assert [line.split()[:4] for line in lines[1:]] == [
+    assert [line.split()[:4] for line in lines[1:-1]] == [
         ["claude-code", "no", "no", "no"],
         ["claude-desktop", "no", "no", "-"],
         ["cursor", "yes", "yes", "-"],
@@ -460,11 +460,25 @@ def test_without_a_client_all_are_listed(
         ["zed", "no", "no", "-"],
         ["opencode", "no", "no", "-"],
     ]
+    assert lines[-1].startswith("vscode: unreadable: ")
     states = {each["client"]: each for each in run("setup", "--json").json}
     assert states["cursor"]["command"][1:] == ["mcp"]
     assert states["vscode"]["problem"].startswith("unreadable: ")
     assert states["codex"]["problem"] is None
     assert len(run("setup", "--project", "--json").json) == 7
+
+
+def test_the_list_shows_files_in_the_home_folder_and_how_to_go_on(
+    run: Run, terminal: Run, home: Path
+) -> None:
+    listed = run("setup")
+    assert "~/.cursor/mcp.json" in listed.out
+    assert "to set one up: byheart setup claude-code" in listed.out
+    run("setup", "cursor")
+    assert "to set one up" not in run("setup").out
+    write(home, "windsurf", "{")
+    shown = terminal("setup", NO_COLOR="1").out
+    assert "windsurf: unreadable: " in shown, "the table alone would cut it"
 
 
 def test_it_is_listed_whether_hooks_are_there_all_of_them_or_in_part(
@@ -473,8 +487,8 @@ def test_it_is_listed_whether_hooks_are_there_all_of_them_or_in_part(
     monkeypatch.setenv("PATH", str(home / "bin"))
 
     def listed() -> str:
-        [line] = [line for line in run("setup").out.splitlines() if "claude-code" in line]
-        return line.partition("claude-code")[2].split("/")[0]
+        [line] = [line for line in run("setup").out.splitlines() if line.startswith("claude-code ")]
+        return line.partition("claude-code")[2].split("~/")[0]
 
     assert listed().split() == ["no", "no", "no"]
     assert "calls Byheart by itself" in run("setup", "claude-code", "--hooks").out
@@ -546,7 +560,9 @@ def test_uninstall_undoes_every_setup_and_names_what_is_left(
     run("setup", "zed")
     run("setup", "claude-code", "--hooks")
     run("setup", "cursor", "--project")
+    completion = run("completion", "fish", "--install", "--json").json["path"]
     planned = run("uninstall", "--dry-run", "--json").json
+    assert completion in [each["path"] for each in planned["left"]]
     assert planned["dry_run"] is True
     assert [each["client"] for each in planned["clients"]] == [
         *("claude-code", "claude-code", "zed", "cursor")

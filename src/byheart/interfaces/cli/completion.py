@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 from click.shell_completion import get_completion_class
-from platformdirs.unix import Unix
 
 from byheart.errors import ByheartError
 from byheart.interfaces.cli.commands import COMPLETE_VARIABLE
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import print_json
 from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.interfaces.setup.completion_files import SHELLS, completion_file
 
-SHELLS = ("bash", "zsh", "fish")
 _NEXT = "start a new shell to use it"
+_NEXT_OF_ZSH = (
+    "put this into ~/.zshrc, if it is not there yet: fpath+=(~/.zfunc); autoload -U compinit; "
+    "compinit"
+)
 
 
 @click.command(
@@ -27,17 +28,20 @@ _NEXT = "start a new shell to use it"
         "byheart completion fish > byheart.fish",
     ),
 )
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 @flag("--install", is_flag=True, help="Install it in the shell's folder for completions.")
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str, install: bool) -> None:
-    """Print or install completion for your shell."""
+    """Print or install completion for your shell.
+
+    SHELL is bash, zsh or fish.
+    """
     invocation: Invocation = ctx.obj
     script = _script(ctx.find_root().command, shell)
     if not install:
         click.echo(script)
         return
-    path, then = _place(shell)
+    path = completion_file(shell)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(script, encoding="utf-8")
@@ -49,22 +53,10 @@ def completion_command(ctx: click.Context, shell: str, install: bool) -> None:
     if invocation.json:
         print_json({"shell": shell, "path": str(path)})
     else:
-        click.echo(f"wrote {path}: {then}")
+        click.echo(f"wrote {path}: {_NEXT_OF_ZSH if shell == 'zsh' else _NEXT}")
 
 
 def _script(command: click.Command, shell: str) -> str:
     completion = get_completion_class(shell)
     assert completion is not None, "click knows all of SHELLS"
     return completion(command, {}, "byheart", COMPLETE_VARIABLE).source()
-
-
-def _place(shell: str) -> tuple[Path, str]:
-    # Shells use the XDG folders on every platform, including macOS.
-    folders = Unix()
-    if shell == "bash":
-        return folders.user_data_path / "bash-completion" / "completions" / "byheart", _NEXT
-    if shell == "fish":
-        return folders.user_config_path / "fish" / "completions" / "byheart.fish", _NEXT
-    place = Path.home() / ".zfunc" / "_byheart"
-    lines = "fpath+=(~/.zfunc); autoload -U compinit; compinit"
-    return place, f"put this into ~/.zshrc, if it is not there yet: {lines}"

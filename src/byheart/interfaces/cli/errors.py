@@ -80,7 +80,10 @@ def _describe(error: Exception) -> tuple[Complaint, int]:
         return Complaint(name, message, hint), _exit_code(error)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "byheart"
-        return Complaint(name, error.format_message(), f"see: {command} --help"), USAGE
+        message = error.format_message()
+        if isinstance(error, click.BadParameter):  # click lists choices in lines of their own
+            message = " ".join(message.split())
+        return Complaint(name, message, f"see: {command} --help"), USAGE
     if isinstance(error, click.ClickException):
         return Complaint(name, error.format_message(), ""), error.exit_code
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Where there is no terminal, a line is written after this time, and then each time it has passed.
 _SECONDS_PER_LINE = 10.0
+# Before this share is done, an estimate of the rest is hours off.
+_LEAST_SHARE = 0.01
 
 
 class Bar:
@@ -67,7 +69,7 @@ class Bar:
         """Move the bar and describe the work done; without a total, the bar only runs."""
         if self._shown is None and (sys.stderr.isatty() or not self._is_time_for_a_line()):
             return
-        if seconds_left is None and total and done:
+        if seconds_left is None and total and total * _LEAST_SHARE <= done < total:
             # Work comes in batches of several seconds, too few for rich's own estimate.
             seconds_left = self.seconds * max(total - done, 0) / done
         if seconds_left is not None:

@@ -227,7 +227,8 @@ def _show_states(invocation: Invocation, states: Sequence[ClientState]) -> None:
     if invocation.json:
         print_json(states)
         return
-    open_screen().table(
+    screen = open_screen()
+    screen.table(
         (
             Column("CLIENT", style="name"),
             Column("FOUND"),
@@ -241,11 +242,17 @@ def _show_states(invocation: Invocation, states: Sequence[ClientState]) -> None:
                 "yes" if state.found else "no",
                 "yes" if state.set_up else "no",
                 _told_of(state.hooks),
-                _with_problems(state),
+                _from_home(state.path),
             )
             for state in states
         ],
     )
+    # Below the table, because a narrow terminal cuts its last column.
+    for state in states:
+        for problem in _problems(state):
+            screen.line(f"{state.client}: {problem}")
+    if not any(state.set_up for state in states):
+        screen.line(f"to set one up: byheart setup {states[0].client}")
 
 
 def _told_of(hooks: HooksState | None) -> str:
@@ -256,7 +263,13 @@ def _told_of(hooks: HooksState | None) -> str:
     return "yes" if hooks.complete else "in part"
 
 
-def _with_problems(state: ClientState) -> str:
-    problems = [state.problem, state.hooks.problem if state.hooks else None]
-    told = "; ".join(dict.fromkeys(filter(None, problems)))
-    return f"{state.path} ({told})" if told else state.path
+def _problems(state: ClientState) -> list[str]:
+    """List what is wrong with a client's server and its hooks, each problem once."""
+    problems = (state.problem, state.hooks.problem if state.hooks else None)
+    return list(dict.fromkeys(filter(None, problems)))
+
+
+def _from_home(path: str) -> str:
+    """Write a path in the home folder with ~, so that it fits on a narrow terminal."""
+    home = Path.home()
+    return str(Path("~") / Path(path).relative_to(home)) if home in Path(path).parents else path

@@ -189,7 +189,7 @@ CLIENTS: dict[str, Client] = {
             user_path=lambda machine: machine.home / ".gemini" / "settings.json",
             project_path=".gemini/settings.json",
             places=("`~/.gemini/settings.json`",),
-            then="start Gemini CLI again; /mcp shows whether it is connected",
+            then="start Gemini CLI again in a folder that it trusts; /mcp shows if it is connected",
             program="gemini",
             typed=False,
         ),

@@ -10,6 +10,7 @@ from pathlib import Path
 import platformdirs
 
 from byheart.interfaces.setup.clients import CLIENTS, Machine
+from byheart.interfaces.setup.completion_files import SHELLS, completion_file
 from byheart.interfaces.setup.hooks import USUAL_TOOLS, hooks_of_claude_code
 from byheart.interfaces.setup.launching import NAME, Running, exists
 from byheart.interfaces.setup.registration import Registration, survey, unregister
@@ -69,6 +70,7 @@ def find_places(settings: Settings) -> Iterator[Place]:
         ("models and index copies", settings.cache_dir),
         ("settings", default_config_path()),
         ("logs and running servers", platformdirs.user_state_path(NAME, appauthor=False)),
+        *((f"completion for {shell}", completion_file(shell)) for shell in SHELLS),
     ):
         if path.exists():
             yield Place(what, str(path), _size(path))
