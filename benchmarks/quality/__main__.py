@@ -7,7 +7,8 @@
     python benchmarks/quality vectors --data FOLDER --stores FOLDER --out RUN.jsonl [--late 20]
 
 FOLDER holds one folder per set; docs/quality-method.md says where to get them. Every document is
-saved as a memory, each conversation in its own session; stores are kept between runs. `run` asks
+saved as a memory; turns of conversations are logged with their roles and dates, each conversation
+in its own session, and asked about at their dates. Stores are kept between runs. `run` asks
 every question in every mode, and the peers that are installed, and prints nDCG@10, recall, MRR and
 hit@1, with a 95 % range of the difference to an earlier run. `compare` shows what two runs, or two
 systems of one, gave question by question, and the worst losses. `verdict` asks every set its own
@@ -27,17 +28,33 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import stores
 from contexts import Given, ask_contexts, render_contexts
 from kept import KeptVectors
 from links import read_link_sets
 from measures import measure
-from runs import Outcome, mean, read_run, render, show_losses, write_run
+from runs import (
+    Outcome,
+    mean,
+    read_run,
+    render,
+    render_against_better,
+    show_losses,
+    write_run,
+)
 from sets import RetrievalSet, find_sets, read_set, sample_set
 from small_stores import fit_small, judge_small, render_families, render_small
 from spans import read_span_sets
-from systems import MODES, PEERS, Byheart, System, make_peers, open_store
+from systems import MODES, PEERS, Byheart, System, make_peers
 from token_model import TokenModel
-from verdicts import Judged, fit_again, judge_set, render_reliability, render_verdicts
+from verdicts import (
+    Judged,
+    fit_again,
+    judge_set,
+    render_first_hits,
+    render_reliability,
+    render_verdicts,
+)
 
 from byheart.contracts import TokenCounter
 
@@ -70,18 +87,17 @@ def ask(whole: RetrievalSet, system: System) -> list[Outcome]:
     return outcomes
 
 
-def run_set(folder: Path, options: argparse.Namespace) -> Iterator[Outcome]:
+def run_set(whole: RetrievalSet, options: argparse.Namespace) -> Iterator[Outcome]:
     """Ask all systems about one set."""
-    whole = read_set(folder)
-    with open_store(options.stores, whole) as (store, names):
+    with stores.open_store(options.stores, whole) as filled:
         print(file=sys.stderr)
         for mode in options.modes.split(","):
             for granularity in options.granularities.split(","):
-                yield from ask(whole, Byheart(store, names, mode, granularity))
+                yield from ask(whole, Byheart(filled, mode, granularity))
         if "hybrid" in options.modes and options.rrf:
-            yield from ask(whole, Byheart(store, names, "hybrid", fusion="rrf"))
+            yield from ask(whole, Byheart(filled, "hybrid", fusion="rrf"))
     wanted = options.peers.split(",") if options.peers else ()
-    for peer in make_peers(wanted, whole, options.stores / f"{whole.name}.db", names):
+    for peer in make_peers(wanted, whole, stores.store_path(options.stores, whole), filled.names):
         yield from ask(whole, peer)
 
 
@@ -89,10 +105,11 @@ def run(options: argparse.Namespace) -> None:
     """Run the evaluation and print its table."""
     options.stores.mkdir(parents=True, exist_ok=True)
     outcomes: list[Outcome] = []
-    for folder in find_sets(options.data, options.sets.split(",") if options.sets else None):
-        outcomes += run_set(folder, options)
+    for whole in read_wanted(options):
+        outcomes += run_set(whole, options)
         write_run(options.out, outcomes)  # after each set: a long run may be stopped
     print(render(outcomes, read_run(options.before) if options.before else ()))
+    print(f"\n{render_against_better(outcomes)}")
 
 
 def compare(options: argparse.Namespace) -> None:
@@ -105,8 +122,7 @@ def compare(options: argparse.Namespace) -> None:
 def verdict(options: argparse.Namespace) -> None:
     """Judge answerable and unrelated questions, and print what was said of them."""
     options.stores.mkdir(parents=True, exist_ok=True)
-    folders = find_sets(options.data, options.sets.split(",") if options.sets else None)
-    sets = [read_set(folder) for folder in folders]
+    sets = list(read_wanted(options))
     if len(sets) < 2:
         sys.exit("verdict needs two sets or more: unrelated is what another set asks")
     modes = options.modes.split(",")
@@ -116,10 +132,11 @@ def verdict(options: argparse.Namespace) -> None:
         return
     judged: list[Judged] = []
     for whole in sets:
-        with open_store(options.stores, whole) as (store, names):
-            judged += judge_set(whole, sets, store, names, modes, options.unrelated)
+        with stores.open_store(options.stores, whole) as filled:
+            judged += judge_set(whole, sets, filled, modes, options.unrelated)
         print(f"{whole.name} {len(judged):,}", file=sys.stderr, flush=True)
-    print(render_verdicts(judged), render_reliability(judged), sep="\n\n")
+    tables = (render_first_hits(judged), render_verdicts(judged), render_reliability(judged))
+    print(*tables, sep="\n\n")
     for mode in modes:
         print(f"\n{fit_again(judged, mode)}")
 
@@ -131,8 +148,8 @@ def contexts(options: argparse.Namespace) -> None:
     sets = [read_set(folder) for folder in folders]
     given: list[Given] = []
     for whole in sets:
-        with open_store(options.stores, whole) as (store, names):
-            given += ask_contexts(whole, sets, store, names, options.questions)
+        with stores.open_store(options.stores, whole) as filled:
+            given += ask_contexts(whole, sets, filled, options.questions)
     print(render_contexts(given))
 
 
@@ -163,6 +180,12 @@ def vectors(options: argparse.Namespace) -> None:
     print(render_trials(outcomes))
 
 
+def read_wanted(options: argparse.Namespace) -> Iterator[RetrievalSet]:
+    """Read the sets that are wanted, or samples of them."""
+    names = options.sets.split(",") if options.sets else None
+    return stores.read_samples(options.data, names, options.questions, options.sessions)
+
+
 def read_samples(options: argparse.Namespace, tokens: TokenCounter) -> Iterator[RetrievalSet]:
     """Take samples of the sets that are wanted, and those whose documents have sections, whole."""
     names = options.sets.split(",") if options.sets else None
@@ -191,6 +214,8 @@ def main() -> None:
     running.add_argument("--out", type=Path, required=True)
     running.add_argument("--before", type=Path)
     running.add_argument("--sets", help="names, with commas; all by default")
+    running.add_argument("--sessions", type=int, help="of a set of sessions; all by default")
+    running.add_argument("--questions", type=int, help="of a set, at most; all by default")
     running.add_argument("--modes", default=",".join(MODES))
     running.add_argument("--granularities", default="coarse")
     running.add_argument("--peers", default=",".join(PEERS))
@@ -207,6 +232,8 @@ def main() -> None:
     judging.add_argument("--data", type=Path, required=True)
     judging.add_argument("--stores", type=Path, required=True)
     judging.add_argument("--sets", help="names, with commas; all by default")
+    judging.add_argument("--sessions", type=int, help="of a set of sessions; all by default")
+    judging.add_argument("--questions", type=int, help="of a set, at most; all by default")
     judging.add_argument("--modes", default=",".join(MODES))
     judging.add_argument("--unrelated", type=int, default=50, help="how many of each other set")
     judging.set_defaults(command=verdict)

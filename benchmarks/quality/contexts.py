@@ -7,14 +7,13 @@ were left out as unrelated, so one run shows what a context without the threshol
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sets import RetrievalSet
+from stores import FilledStore
 from verdicts import family
-
-import byheart
 
 _SEED = 17
 TOP_K = 8
@@ -35,8 +34,7 @@ class Given:
 def ask_contexts(
     whole: RetrievalSet,
     others: Sequence[RetrievalSet],
-    store: byheart.MemoryStore,
-    names: Mapping[str, str],
+    filled: FilledStore,
     count: int,
 ) -> Iterator[Given]:
     """Ask a set some of its own questions, and as many of unrelated sets."""
@@ -57,7 +55,7 @@ def ask_contexts(
         ),
     ]
     for text, group, gains in asked:
-        answer = store.context(
+        answer = filled.store.context(
             group or "none",
             text,
             max_tokens=100_000,
@@ -69,7 +67,9 @@ def ask_contexts(
         left_out = [
             each.memory_id for each in answer.receipt.left_out if each.reason == "unrelated"
         ][: TOP_K - len(put_in)]
-        right = [[names[one] in (gains or ()) for one in some] for some in (put_in, left_out)]
+        right = [
+            [filled.names.get(one) in (gains or ()) for one in some] for some in (put_in, left_out)
+        ]
         yield Given(whole.name, gains is not None, len(put_in), len(left_out), *map(sum, right))
 
 

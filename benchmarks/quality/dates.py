@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -21,6 +23,15 @@ def read_date(text: str) -> datetime:
         except ValueError:
             continue
     raise ValueError(f"no known form of a date: {text}")
+
+
+def order_in_turn(documents: Sequence[Document]) -> list[Document]:
+    """Take one document of each conversation in turn."""
+    groups: dict[str | None, list[Document]] = defaultdict(list)
+    for each in documents:
+        groups[each.group].append(each)
+    rounds = itertools.zip_longest(*groups.values())
+    return [each for each in itertools.chain.from_iterable(rounds) if each is not None]
 
 
 def date_documents(documents: Sequence[Document]) -> Iterator[tuple[Document, datetime]]:

@@ -20,9 +20,8 @@ from typing import NamedTuple
 
 from measures import DEPTH, compare, measure
 from sets import Question, RetrievalSet, find_sets, read_set
-from systems import Byheart, open_store
-
-import byheart
+from stores import FilledStore, open_store, store_path
+from systems import Byheart
 
 _SEED = 11
 _FALSE_SHARE = 0.2
@@ -52,19 +51,19 @@ def main() -> None:
 
 def run(whole: RetrievalSet, stores: Path) -> Iterator[str]:
     """Run the trials of a set, each on a fresh copy of its store."""
-    with open_store(stores, whole) as (store, names):
-        before = find_all(store, names, whole.questions)
+    with open_store(stores, whole) as filled:
+        before = find_all(filled, whole.questions)
     chance = random.Random(f"{_SEED} {whole.name}")
     half = chance.sample(list(whole.questions), len(whole.questions) // 2)
     for trial in make_trials(half, before, chance):
         with tempfile.TemporaryDirectory() as folder:
-            for path in stores.glob(f"{whole.name}.db*"):
+            for path in stores.glob(f"{store_path(stores, whole).name}*"):
                 shutil.copy(path, folder)
-            with open_store(Path(folder), whole) as (store, names):
-                ids = {name: memory_id for memory_id, name in names.items()}
+            with open_store(Path(folder), whole) as filled:
+                ids = {name: memory_id for memory_id, name in filled.names.items()}
                 for document, question, outcome in trial.given:
-                    store.feedback(ids[document], question.text, outcome)
-                after = find_all(store, names, whole.questions)
+                    filled.store.feedback(ids[document], question.text, outcome)
+                after = find_all(filled, whole.questions)
         yield from render(whole, trial, half, before, after)
 
 
@@ -101,11 +100,9 @@ def _falsify(
     return name, question, "wrong"
 
 
-def find_all(
-    store: byheart.MemoryStore, names: Mapping[str, str], questions: Sequence[Question]
-) -> dict[str, list[str]]:
+def find_all(filled: FilledStore, questions: Sequence[Question]) -> dict[str, list[str]]:
     """Ask every question in hybrid mode."""
-    system = Byheart(store, names, "hybrid")
+    system = Byheart(filled, "hybrid")
     return {each.name: system.find(each) for each in questions}
 
 

@@ -10,27 +10,18 @@ on. Results should not differ: a turn's neighbours are those of its own session.
 from __future__ import annotations
 
 import argparse
-import itertools
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from dates import order_in_turn
 from measures import compare, measure
 from sets import Document, RetrievalSet, read_set
+from stores import FilledStore
 from systems import Byheart
 
 import byheart
 
 _SET, _MODES = "locomo_dev_turns", ("fts", "vector", "hybrid")
-
-
-def interleave(documents: Sequence[Document]) -> list[Document]:
-    """Take one document of each conversation in turn."""
-    groups: dict[str | None, list[Document]] = defaultdict(list)
-    for each in documents:
-        groups[each.group].append(each)
-    rounds = itertools.zip_longest(*groups.values())
-    return [each for each in itertools.chain.from_iterable(rounds) if each is not None]
 
 
 def ask(
@@ -44,7 +35,7 @@ def ask(
         ]
         saved = store.save_many(items)
         names = {each.memory_id: of.name for each, of in zip(saved, documents, strict=True)}
-        system = Byheart(store, names, mode)
+        system = Byheart(FilledStore(store, names, {}, False), mode)
         return [
             measure(system.find(question), question.gains)["ndcg@10"]
             for question in whole.questions
@@ -64,7 +55,7 @@ def main() -> None:
     print("| mode | in a row | in turn | difference (95 %) |\n|---|---|---|---|")
     for mode in given.modes:
         in_a_row = ask(path, "in-a-row", whole.documents, whole, mode)
-        in_turn = ask(path, "in-turn", interleave(whole.documents), whole, mode)
+        in_turn = ask(path, "in-turn", order_in_turn(whole.documents), whole, mode)
         difference = compare(in_a_row, in_turn)
         figures = [sum(each) / len(each) for each in (in_a_row, in_turn)]
         print(

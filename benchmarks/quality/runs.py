@@ -94,6 +94,28 @@ def _change(rows: Sequence[Outcome], earlier: Sequence[Outcome]) -> str:
     return f"{difference.mean:+.3f} ({difference.low:+.3f} to {difference.high:+.3f})"
 
 
+def render_against_better(outcomes: Iterable[Outcome]) -> str:
+    """Lay out hybrid against its better retriever, and keywords against plain FTS5 and trigrams."""
+    rows = group(outcomes)
+    lines = [
+        "| set | hybrid less its better retriever | fts less FTS5 | fts less trigrams |",
+        "|---|---|---|---|",
+    ]
+    for name in sorted({name for name, _ in rows}):
+        retrievers = [each for each in ("fts", "vector") if (name, each) in rows]
+        better = max(retrievers, key=lambda each: mean(rows[name, each], "ndcg@10"), default="")
+        cells = [_less(rows, name, "hybrid", better)]
+        cells += [_less(rows, name, "fts", peer) for peer in ("fts5", "trigrams")]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _less(rows: Mapping[tuple[str, str], list[Outcome]], name: str, system: str, other: str) -> str:
+    if (name, system) not in rows or (name, other) not in rows:
+        return ""
+    return _change(rows[name, system], rows[name, other])
+
+
 def show_losses(
     before: Sequence[Outcome], after: Sequence[Outcome], system: str, against: str, count: int
 ) -> str:

@@ -50,6 +50,9 @@ class RetrievalSet:
     documents: Sequence[Document]
     questions: Sequence[Question]
     in_chunks: bool = False
+    # Questions about the subjects of the set that no document answers.
+    unanswerable: Sequence[Question] = ()
+    is_whole: bool = True
 
 
 def name_chunk(document: str, start_char: int) -> str:
@@ -64,7 +67,7 @@ def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
 
 
 def read_set(folder: Path) -> RetrievalSet:
-    """Read a set; questions that nothing answers, or that are to be left unanswered, are left out.
+    """Read a set; questions that are to be left unanswered are kept apart.
 
     Of documents with the same text, which a store keeps once, the first stands for all.
     """
@@ -78,19 +81,20 @@ def read_set(folder: Path) -> RetrievalSet:
             documents.append(document)
         same[document.name] = first.setdefault(key, document.name)
     gains = _read_gains(folder / "qrels.tsv")
+    rows = list(_read_lines(folder / "queries.jsonl"))
     questions = [
-        Question(
-            row["_id"],
-            row["text"],
-            row.get("conv"),
-            row.get("category"),
-            {same[name]: gain for name, gain in gains[row["_id"]].items()},
-            row.get("date"),
-        )
-        for row in _read_lines(folder / "queries.jsonl")
+        _question(row, {same[name]: gain for name, gain in gains[row["_id"]].items()})
+        for row in rows
         if row["_id"] in gains and not row.get("abstention")
     ]
-    return RetrievalSet(folder.name, documents, questions)
+    unanswerable = [_question(row, {}) for row in rows if row.get("abstention")]
+    return RetrievalSet(folder.name, documents, questions, unanswerable=unanswerable)
+
+
+def _question(row: Mapping[str, Any], gains: Mapping[str, float]) -> Question:
+    return Question(
+        row["_id"], row["text"], row.get("conv"), row.get("category"), gains, row.get("date")
+    )
 
 
 def sample_set(whole: RetrievalSet, documents: int, questions: int) -> RetrievalSet:
@@ -103,7 +107,10 @@ def sample_set(whole: RetrievalSet, documents: int, questions: int) -> Retrieval
     more = len(rest) if in_groups else min(max(documents - len(wanted), 0), len(rest))
     kept = wanted | set(chance.sample(rest, more))
     return replace(
-        whole, documents=[each for each in whole.documents if each.name in kept], questions=asked
+        whole,
+        documents=[each for each in whole.documents if each.name in kept],
+        questions=asked,
+        is_whole=len(kept) == len(whole.documents),
     )
 
 

@@ -11,6 +11,8 @@ import datetime
 import random
 import secrets
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 _Real, _real_nanos, _real_bits = datetime.datetime, time.time_ns, secrets.randbits
@@ -39,6 +41,16 @@ class StoppedClock(datetime.datetime, metaclass=_AnyDatetime):
         """Let a minute pass."""
         assert cls.moment is not None, "the clock is not stopped"
         cls.moment += _MINUTE
+
+
+@contextmanager
+def stop_at(moment: datetime.datetime | None) -> Iterator[None]:
+    """Stop the clock at a moment, and let it go on afterwards; without a moment, do nothing."""
+    StoppedClock.moment = moment
+    try:
+        yield
+    finally:
+        StoppedClock.moment = None
 
 
 def _nanos() -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,13 +13,14 @@ import apsw
 import numpy as np
 from measures import DEPTH
 from sets import Document, Question, RetrievalSet
-
-import byheart
+from stores import FilledStore
 
 # How many passages or windows are asked for where several can be of one document.
 _DEEPER = 5 * DEPTH
 MODES = ("fts", "vector", "hybrid")
-PEERS = ("bm25s", "lancedb")
+FTS5, TRIGRAMS = "fts5", "trigrams"
+PEERS = (FTS5, TRIGRAMS, "bm25s", "lancedb")
+_WORD = re.compile(r"\w+")
 
 
 class System(Protocol):
@@ -32,54 +32,56 @@ class System(Protocol):
         """Name the documents found, best first."""
 
 
-@contextmanager
-def open_store(
-    folder: Path, whole: RetrievalSet
-) -> Iterator[tuple[byheart.MemoryStore, dict[str, str]]]:
-    """Open the store of a set, saving what is not in it yet; name the document of each memory."""
-    with byheart.open(folder / f"{whole.name}.db", space=whole.name) as store:
-        items = [
-            {"content": each.text, "title": each.title, "session_id": each.group}
-            for each in whole.documents
-        ]
-        saved = store.save_many(items, _show(len(items)))
-        names = [each.name for each in whole.documents]
-        yield store, {each.memory_id: name for each, name in zip(saved, names, strict=True)}
-
-
-def _show(total: int) -> Any:
-    def show(progress: byheart.Progress) -> None:
-        print(f"\r{progress.memories:,} of {total:,} ", end="", file=sys.stderr, flush=True)
-
-    return show
-
-
 class Byheart:
     """The product, through its own front door, with default settings."""
 
     def __init__(
         self,
-        store: byheart.MemoryStore,
-        names: Mapping[str, str],
+        filled: FilledStore,
         mode: str,
         granularity: str = "coarse",
         fusion: str = "evidence",
     ) -> None:
         shown = mode if fusion == "evidence" else f"{mode}, {fusion}"
         self.name = shown if granularity == "coarse" else f"{shown}, {granularity}"
-        self._store = store
-        self._names = names
-        self._how = {"mode": mode, "granularity": granularity, "fusion": fusion}
+        self._filled = filled
+        self._how: dict[str, Any] = {"mode": mode, "granularity": granularity, "fusion": fusion}
+        if granularity != "coarse":
+            self._how["limit"] = _DEEPER
 
     def find(self, question: Question) -> list[str]:
-        """Search as anyone would; a question about a conversation, within its session."""
-        scope: dict[str, Any] = (
-            {"session_id": question.group, "include_global": False} if question.group else {}
+        """Search as anyone would."""
+        return self._filled.find(question, **self._how)
+
+
+class Fts5:
+    """SQLite's FTS5 on whole documents: any of the question's words, or of its trigrams."""
+
+    def __init__(self, name: str, documents: Sequence[Document]) -> None:
+        self.name = name
+        self._is_by_trigrams = name == TRIGRAMS
+        tokenizer = "trigram" if self._is_by_trigrams else "porter unicode61"
+        self._connection = apsw.Connection(":memory:")
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE texts USING fts5("
+            f"name UNINDEXED, grouped UNINDEXED, title, text, tokenize='{tokenizer}')"
         )
-        limit = DEPTH if self._how["granularity"] == "coarse" else _DEEPER
-        answer = self._store.search(question.text, limit=limit, **self._how, **scope)
-        found = dict.fromkeys(self._names[hit.memory_id] for hit in answer.results)
-        return list(found)[:DEPTH]
+        rows = [(each.name, each.group or "", each.title or "", each.text) for each in documents]
+        self._connection.executemany("INSERT INTO texts VALUES (?, ?, ?, ?)", rows)
+
+    def find(self, question: Question) -> list[str]:
+        """Give the documents of the question's conversation with the highest scores."""
+        words = _WORD.findall(question.text)
+        if self._is_by_trigrams:
+            words = [word[at : at + 3] for word in words for at in range(len(word) - 2)]
+        if not words:
+            return []
+        wanted = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
+        rows = self._connection.execute(
+            "SELECT name FROM texts WHERE texts MATCH ? AND grouped = ? ORDER BY rank LIMIT ?",
+            (wanted, question.group or "", DEPTH),
+        )
+        return [name for (name,) in rows]
 
 
 class Bm25s:
@@ -175,6 +177,9 @@ def make_peers(
     wanted: Sequence[str], whole: RetrievalSet, store_path: Path, names: Mapping[str, str]
 ) -> Iterator[System]:
     """Set up the peers that are installed."""
+    for name in (FTS5, TRIGRAMS):
+        if name in wanted:
+            yield Fts5(name, whole.documents)
     if "bm25s" in wanted and find_spec("bm25s"):
         yield Bm25s(whole.documents)
     if "lancedb" in wanted and find_spec("lancedb"):

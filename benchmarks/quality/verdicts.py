@@ -10,27 +10,32 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from everyday import FAMILY, GENERAL, GENERAL_FAMILY
 from numpy.typing import NDArray
 from sets import RetrievalSet
+from stores import FilledStore
 
 import byheart
 
 _FAMILIES = ("xquad", "locomo", FAMILY)
 _SAME_SUBJECT = {"cisi": "computing", "cacm": "computing", GENERAL: GENERAL_FAMILY}
 _SEED = 3
+# Hits whose rightness is compared with the verdict, and steps of the calibration error.
+_JUDGED, _STEPS = 3, 10
 _BUCKETS = (0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 1.01)
 Figures = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A question put to a set in one mode, what was said of the best hit, and what is true."""
+    """A question put to a set in one mode, what was said of the best hit, and what is true.
+
+    A question is its own, unrelated, or on topic with nothing that answers it (`unanswerable`).
+    """
 
     set: str
     mode: str
@@ -39,6 +44,8 @@ class Judged:
     verdict: str
     confidence: float
     grounds: byheart.model.VerdictExplanation | None
+    right_of_three: bool = False
+    unanswerable: bool = False
 
 
 def family(name: str) -> str:
@@ -52,28 +59,27 @@ def family(name: str) -> str:
 def judge_set(
     whole: RetrievalSet,
     others: Sequence[RetrievalSet],
-    store: byheart.MemoryStore,
-    names: Mapping[str, str],
+    filled: FilledStore,
     modes: Sequence[str],
     unrelated: int,
 ) -> Iterator[Judged]:
-    """Ask a set its own questions, and some of each unrelated set."""
+    """Ask a set its own questions, its unanswerable ones, and some of each unrelated set."""
     chance = random.Random(f"{_SEED} {whole.name}")
     groups = sorted({each.group for each in whole.documents if each.group})
-    asked: list[tuple[str, str | None, Any]] = [
-        (each.text, each.group, each.gains) for each in whole.questions
-    ]
+    asked = [(each, True, False) for each in whole.questions]
+    asked += [(each, False, True) for each in whole.unanswerable]
     for other in others:
         if family(other.name) != family(whole.name):
             several = chance.sample(list(other.questions), min(unrelated, len(other.questions)))
-            asked += [
-                (each.text, chance.choice(groups) if groups else None, None) for each in several
-            ]
-    for text, group, gains in asked:
-        scope: dict[str, Any] = {"session_id": group, "include_global": False} if group else {}
+            for each in several:
+                group = chance.choice(groups) if groups else None
+                asked.append((replace(each, group=group), False, False))
+    for question, is_own, is_unanswerable in asked:
+        gains = question.gains if is_own else None
         for mode in modes:
-            answer = store.search(text, limit=1, mode=mode, explain=True, **scope)
-            yield judge_answer(whole.name, mode, answer, names, gains)
+            answer = filled.search(question, limit=_JUDGED, mode=mode, explain=True)
+            judged = judge_answer(whole.name, mode, answer, filled.names, gains)
+            yield replace(judged, unanswerable=is_unanswerable)
 
 
 def judge_answer(
@@ -84,10 +90,50 @@ def judge_answer(
     gains: Mapping[str, float] | None,
 ) -> Judged:
     """Say what an answer claimed and what was true; nothing is right for an unrelated question."""
-    found = [names[hit.memory_id] for hit in answer.results]
-    right = gains is not None and any(each in gains for each in found)
+    found = [names.get(hit.memory_id) in (gains or ()) for hit in answer.results[:_JUDGED]]
     claimed = (answer.verdict, answer.confidence, answer.grounds)
-    return Judged(name, mode, gains is not None, right, *claimed)
+    return Judged(name, mode, gains is not None, any(found[:1]), *claimed, any(found))
+
+
+def render_first_hits(judged: Sequence[Judged]) -> str:
+    """Lay out how far `confidence` and `answered` meet the rightness of the first hits, by set.
+
+    "Error" is the expected calibration error over ten steps of `confidence`, for own questions.
+    """
+    lines = [
+        "| set | mode | first hit right | mean confidence | error | wrong first hits `answered` "
+        "| right ones `answered` | none of three right, `answered` | unanswerable `answered` |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for mode in sorted({each.mode for each in judged}):
+        for name in sorted({each.set for each in judged}):
+            mine = [each for each in judged if (each.mode, each.set) == (mode, name)]
+            own = [each for each in mine if each.own]
+            right = np.array([each.right for each in own], float)
+            said = np.array([each.confidence for each in own])
+            some = (
+                [each for each in own if not each.right],
+                [each for each in own if each.right],
+                [each for each in own if not each.right_of_three],
+                [each for each in mine if each.unanswerable],
+            )
+            shares = [
+                f"{_share(each, 'answered'):.3f} of {len(each):,}" if each else "" for each in some
+            ]
+            figures = (right.mean(), said.mean(), measure_error(said, right))
+            shown = " | ".join(f"{each:.3f}" for each in figures)
+            lines.append(f"| {name} | {mode} | {shown} | {' | '.join(shares)} |")
+    return "\n".join(lines)
+
+
+def measure_error(said: Figures, right: Figures) -> float:
+    """Return the expected calibration error: how far ten steps are from what is right in them."""
+    steps = np.minimum((said * _STEPS).astype(int), _STEPS - 1)
+    gaps = (
+        (steps == step).mean() * abs(said[steps == step].mean() - right[steps == step].mean())
+        for step in np.unique(steps)
+    )
+    return float(sum(gaps))
 
 
 def render_verdicts(judged: Sequence[Judged]) -> str:
@@ -103,7 +149,7 @@ def render_verdicts(judged: Sequence[Judged]) -> str:
         for _, name in (row for row in rows if row[0] == mode):
             mine = [each for each in judged if (each.mode, each.set) == (mode, name)]
             own = [each for each in mine if each.own]
-            rest = [each for each in mine if not each.own]
+            rest = [each for each in mine if not each.own and not each.unanswerable]
             shares.append([_share(each, word) for each in (own, rest) for word in _WORDS])
             lines.append(_row(name, mode, f"{len(own):,}", f"{len(rest):,}", shares[-1]))
         lines.append(_row("**mean**", mode, "", "", list(np.mean(shares, axis=0))))
@@ -133,7 +179,7 @@ def render_reliability(judged: Sequence[Judged]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for mode in sorted({each.mode for each in judged}):
-        mine = [each for each in judged if each.mode == mode]
+        mine = [each for each in judged if each.mode == mode and not each.unanswerable]
         said = np.array([each.confidence for each in mine])
         right = np.array([each.right for each in mine], float)
         own = np.array([each.own for each in mine])
@@ -160,7 +206,7 @@ def weigh(judged: Sequence[Judged]) -> Figures:
 
 def fit_again(judged: Sequence[Judged], mode: str) -> str:
     """Fit the weights anew, with all sets and with each family left out in turn."""
-    mine = [each for each in judged if each.mode == mode]
+    mine = [each for each in judged if each.mode == mode and not each.unanswerable]
     signs = np.array([_signs(each.grounds, mode) for each in mine])
     right = np.array([each.right for each in mine], float)
     counts = weigh(mine)
