@@ -9,6 +9,7 @@ from byheart.language.word_pieces import (
     count_words,
     pieces_of_question,
     pieces_of_text,
+    terms_of_question,
 )
 from byheart.model import ChunkHit
 from byheart.store import MemoryStore
@@ -116,3 +117,32 @@ def test_a_word_that_fts5_cuts_into_letters_is_searched_by_its_pieces(store: Mem
     assert found.explanation is not None
     assert found.explanation.fts is not None
     assert "~थॉमस" in found.explanation.fts.terms
+
+
+# Four words whose letters are the same without their marks.
+MARKED = {
+    "bạn": "Bạn tôi sống trong một thành phố lớn.",
+    "bàn": "Cái bàn gỗ đặt giữa căn phòng.",
+    "bán": "Cửa hàng bán hoa tươi mỗi sáng.",
+    "bản": "Tấm bản đồ cũ treo trên tường.",
+}
+
+
+@pytest.mark.parametrize("word", MARKED)
+def test_vietnamese_words_are_told_apart_by_their_marks(store: MemoryStore, word: str) -> None:
+    store.save_many({"content": text} for text in MARKED.values())
+    found = store.search(f"{word} nào ạ", mode="fts", limit=1).results
+    assert [hit.snippet for hit in found] == [MARKED[word]]
+
+
+def test_vietnamese_words_without_marks_find_all_words_of_their_letters(
+    store: MemoryStore,
+) -> None:
+    store.save_many({"content": text} for text in MARKED.values())
+    assert len(store.search("ban", mode="fts").results) == len(MARKED)
+
+
+def test_words_of_other_languages_are_found_with_and_without_their_marks() -> None:
+    assert "cafe" in terms_of_question("Where is the café?")
+    assert "sehir" in terms_of_question("şehir nerede")
+    assert "ban" not in terms_of_question("bạn nào ở đây")

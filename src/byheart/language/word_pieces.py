@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from byheart.language.detection import UNDETERMINED, detect_language
-from byheart.language.terms import STOP_WORDS, UNSPACED, tokens
+from byheart.language.terms import STOP_WORDS, UNSPACED, query_terms, tokens
 
 # It stands in front of each piece. No token of FTS5 has it, so pieces and words never mix.
 MARK = "~"
@@ -28,6 +28,8 @@ _WORD = re.compile(rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])++")
 _WORD_BEYOND_ASCII = re.compile(
     rf"[0-9A-Za-z]*+(?:[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}])(?:[^\W_{UNSPACED}]|[{_MARKS}])*+"
 )
+# Vietnamese alone has these letters. Its marks tell words apart: `đội` and `đối` are two words.
+_VIETNAMESE = re.compile("[\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9]")
 _ENGLISH = "en"
 # Words that no other language writes so: most English texts need no detection.
 _SURELY_ENGLISH = re.compile(r"\b(?:the|and|with|from)\b")
@@ -51,6 +53,21 @@ def pieces_of_question(text: str) -> tuple[str, ...]:
     if detect_language(text) == UNDETERMINED and _may_be_foreign(text):
         return tuple(_pieces(text, _WORD))
     return tuple(pieces_of_text(text))
+
+
+def terms_of_question(text: str) -> tuple[str, ...]:
+    """List the terms and the pieces that a question is searched by.
+
+    FTS5 takes the marks off letters. So in a Vietnamese question, words with marks are searched by
+    their pieces alone, which keep the marks.
+    """
+    found = query_terms(text)
+    if _VIETNAMESE.search(unicodedata.normalize("NFC", text)):
+        for word in _words(text, _WORD_BEYOND_ASCII):
+            for term in tokens(word):
+                if term in found:
+                    found.remove(term)
+    return (*found, *pieces_of_question(text))
 
 
 @lru_cache(16)

@@ -17,7 +17,7 @@ import numpy as np
 
 from byheart.contracts import Candidates, Figures, Index, Question, Vectors, Weighing
 from byheart.language.terms import is_one_word, query_terms
-from byheart.language.word_pieces import pieces_of_question, words_of_pieces
+from byheart.language.word_pieces import terms_of_question, words_of_pieces
 from byheart.search.evidence_fusion import (
     VECTOR_WEIGHT,
     rank_by_evidence,
@@ -132,7 +132,7 @@ class Ranking:
             by_terms = self.by_words and self._raw is None
             known = self._questions[superseded] = Question(
                 replace(request.where, superseded=superseded),
-                self._terms() if by_terms else None,
+                terms_of_question(request.query) if by_terms else None,
                 self._vector,
                 self._raw if self.by_words else None,
                 neighbours=self._by_both and request.fusion != "rrf",
@@ -141,10 +141,6 @@ class Ranking:
                 words_of_pieces=words_of_pieces(request.query) if by_terms else {},
             )
         return known
-
-    def _terms(self) -> tuple[str, ...]:
-        query = self._request.query
-        return (*query_terms(query), *pieces_of_question(query))
 
     def term_shares(self, fused: Fused) -> dict[str, float]:
         """Return the contribution of each term to the BM25 score of a ranked chunk."""
