@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -20,7 +21,9 @@ _DEEPER = 5 * DEPTH
 MODES = ("fts", "vector", "hybrid")
 FTS5, TRIGRAMS = "fts5", "trigrams"
 PEERS = (FTS5, TRIGRAMS, "bm25s", "lancedb")
-_WORD = re.compile(r"\w+")
+# Words keep the vowel signs that `\w` does not match, and lose the marks around them.
+_WORD = re.compile(r'[^\s"]+')
+_MARKS = string.punctuation + "।，。？！：；、（）「」《》،؟؛«»“”„‘’…–—¿¡"
 
 
 class System(Protocol):
@@ -71,12 +74,12 @@ class Fts5:
 
     def find(self, question: Question) -> list[str]:
         """Give the documents of the question's conversation with the highest scores."""
-        words = _WORD.findall(question.text)
+        words = [each.strip(_MARKS) for each in _WORD.findall(question.text)]
         if self._is_by_trigrams:
             words = [word[at : at + 3] for word in words for at in range(len(word) - 2)]
-        if not words:
+        wanted = " OR ".join(f'"{word}"' for word in dict.fromkeys(words) if word)
+        if not wanted:
             return []
-        wanted = " OR ".join(f'"{word}"' for word in dict.fromkeys(words))
         rows = self._connection.execute(
             "SELECT name FROM texts WHERE texts MATCH ? AND grouped = ? ORDER BY rank LIMIT ?",
             (wanted, question.group or "", DEPTH),

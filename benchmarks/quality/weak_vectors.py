@@ -53,7 +53,12 @@ def copy_with(kind: str, store: Path, copy: Path) -> MakeVector:
     make: MakeVector = lambda text: make_random(text, size)  # noqa: E731
     vectors: Sequence[Vectors] = [make_random(str(number), size) for number, _, _ in rows]
     if kind == "lsa":
-        texts = dict(connection.execute("SELECT chunk_no, content FROM chunks"))
+        texts = dict(
+            connection.execute(
+                "SELECT chunk_no, coalesce(title || ' ', '') || content "
+                "FROM chunks JOIN memories USING (memory_no)"
+            )
+        )
         semantics = LatentSemantics(list(texts.values()))
 
         def make(text: str) -> Vectors:

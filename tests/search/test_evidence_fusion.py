@@ -20,6 +20,7 @@ from byheart.contracts import Question as IndexQuestion
 from byheart.model import ChunkHit, Filter
 from byheart.search import SearchRequest
 from byheart.search.evidence_fusion import (
+    LONGEST_EXCESS,
     MOST_DEVIATIONS,
     MOST_NEARNESS,
     MOST_WORDS,
@@ -381,6 +382,12 @@ def test_a_long_tail_is_shortened_and_keeps_its_order(
     # Below the shoulder nothing changes.
     below = np.array([0.1 + 0.128])
     assert weigh_cosines(below, long) == pytest.approx(weigh_cosines(below, normal))
+
+
+def test_cosines_count_less_in_proportion_to_the_length_of_their_tail() -> None:
+    assert weigh_nearness(words_and_cosines(0.2, excess=LONGEST_EXCESS)) == 1.0
+    long = words_and_cosines(0.2, excess=2 * LONGEST_EXCESS)
+    assert weigh_nearness(long) == pytest.approx(0.5)
 
 
 def test_a_background_knows_the_length_of_its_tail(open_store: OpenStore) -> None:

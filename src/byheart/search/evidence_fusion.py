@@ -9,10 +9,11 @@ grow with the logarithm of the store's size, so one weight serves any size (docs
 
 Four rules keep a weak model from drowning the words. Cosines of some models have a long upper tail,
 where many deviations above the mean mean little: the tail is shortened to that of an ordinary
-model. All cosines of a question together say no more than being the best of all chunks twice over.
-And a retriever that tells nothing does not agree with the other one: the chunks with the most of
-the question's words are then no nearer to it than others, and cosines count less. They also count
-less if one chunk has all words of the question: a verbatim question needs no other meaning.
+model, and all cosines count less in the same proportion. All cosines of a question together say no
+more than being the best of all chunks twice over. And a retriever that tells nothing does not agree
+with the other one: the chunks with the most of the question's words are then no nearer to it than
+others, and cosines count less. They also count less if one chunk has all words of the question: a
+verbatim question needs no other meaning.
 
 The turns right before and after a turn are part of its meaning, so a share of their evidence is
 added to it. Conversations also have forms that mislead both retrievers: a turn of three words is
@@ -36,8 +37,9 @@ VECTOR_WEIGHT = 0.6
 # The limit of the evidence of a cosine, in units of ln(chunks). The best of many chunks without any
 # meaning has 1.2 of them.
 MOST_NEARNESS = 2.0
-# A tail whose mean excess over its shoulder is longer than this, in deviations, is shortened to it.
-# A normal tail has 0.47, that of the default model 0.47 to 0.71.
+# A tail whose mean excess over its shoulder is longer than this, in deviations, is shortened to it,
+# and all cosines count less in proportion. A normal tail has 0.47, that of the default model 0.47
+# to 0.71.
 LONGEST_EXCESS = 0.75
 # Cosines count in full if the first chunks by words are so many deviations above the background on
 # average. The default model has 0.7 to 3.1 on public sets, and 0.35 in Chinese, which it misreads.
@@ -94,7 +96,8 @@ def weigh_nearness(found: Candidates) -> float:
     highest = float(weigh_cosines(found.cosines, found.background).max(initial=0.0))
     most = MOST_NEARNESS * math.log(max(found.chunks, 2))
     bound = most / highest if highest > most else 1.0
-    return bound * measure_agreement(found) * _weigh_beside_words(found)
+    tail = LONGEST_EXCESS / max(found.background.excess, LONGEST_EXCESS)
+    return bound * tail * measure_agreement(found) * _weigh_beside_words(found)
 
 
 def _weigh_beside_words(found: Candidates) -> float:
