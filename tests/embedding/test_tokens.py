@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from functools import partial
 
 import pytest
@@ -127,3 +128,20 @@ def test_more_words_than_are_remembered_are_counted_as_well(tokens):
     text = " ".join(f"w{number}" for number in range(30_000))
     assert len(tokens._count_piece(text)) == len(tokens._read(text))
     assert len(tokens._count_piece("w1 w2 w1")) == len(tokens._read("w1 w2 w1"))
+
+
+@pytest.mark.model
+def test_a_counter_that_was_sent_to_another_process_counts_the_same(minilm):
+    text = "héé 你好 😀 tokenisation [SEP] " + "a" * 300
+    sent = pickle.loads(pickle.dumps(minilm.counter_to_send()))
+    assert list(sent.token_starts(text)) == list(minilm.token_starts(text))
+
+
+@pytest.mark.model
+def test_each_text_of_the_largest_batch_is_counted_once(minilm):
+    """A batch is cut into chunks first, then into windows."""
+    tokens = ModelTokens(minilm.files().tokenizer)
+    batch = [f"text {number} of the batch" for number in range(1_024)]
+    for text in (*batch, *batch):
+        tokens.token_starts(text)
+    assert tokens._piece_starts.cache_info().misses == len(batch)

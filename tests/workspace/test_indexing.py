@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,9 @@ import pytest
 
 import byheart
 from byheart.errors import Conflict, InvalidInput, NotFound, Unreadable
+from byheart.memory.deriving import Derived
+from byheart.memory.helper_pool import HelperPool
+from byheart.memory.save_requests import SaveRequest
 from byheart.model import Indexed, IndexProgress
 from byheart.store import MemoryStore
 from byheart.workspace import FileText, read_file, transactions
@@ -964,3 +969,47 @@ def test_a_file_of_credentials_is_never_indexed_whatever_the_settings_say(
     assert {Path(each.path or "").name for each in store.list().memories} == {
         *("README.md", "setup.md", "app.py")
     }
+
+
+# --- Helper processes -------------------------------------------------------------------------
+
+
+def test_helpers_change_nothing_in_what_is_indexed(
+    open_store: OpenStore, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "AKIA" + "Q7XWPL2M9ZKD4RTV"
+    write(root, "deploy.env.md", f"# Deploy\n\naws_key = {secret}\n")
+    write(root, "long.txt", "Plain words fill this passage up to the brim. " * 9_000)
+    for number in range(20):
+        write(root, f"many/{number}.py", f"def number_{number}():\n    return {number}\n" * 40)
+    alone = open_store(tmp_path / "alone.db", max_chunks=100)
+    expected = alone.index(root)
+
+    answered = []
+    derive = HelperPool.derive
+
+    def noting(self: HelperPool, request: SaveRequest, redacted: Sequence[str]) -> Derived | None:
+        derived = derive(self, request, redacted)
+        answered.append(derived is not None)
+        return derived
+
+    monkeypatch.setattr(HelperPool, "derive", noting)
+    monkeypatch.setattr("byheart.memory.helper_pool.count_cores", lambda: 3)
+    monkeypatch.setattr("byheart.workspace.indexing._LEAST_BYTES_FOR_HELPERS", 0)
+    helped = open_store(tmp_path / "helped.db", max_chunks=100)
+    report = helped.index(root)
+
+    assert any(answered)
+    assert replace(report, elapsed_ms=0.0) == replace(expected, elapsed_ms=0.0)
+    assert [error.path for error in report.errors] == ["long.txt"]
+    assert [file.path for file in report.redacted_files] == ["deploy.env.md"]
+    assert described(helped) == described(alone)
+
+
+def described(store: MemoryStore) -> list[tuple[Any, ...]]:
+    """Give all that a user sees of the files of a store, except ids and times."""
+    files = map(store.get, files_of(store).values())
+    return sorted(
+        (each.path, each.title, each.content, each.summary, each.entities, each.chunks)
+        for each in files
+    )

@@ -84,6 +84,15 @@ class NamesCounter(Protocol):
 
 
 @runtime_checkable
+class SharesCounter(Protocol):
+    """Add to an embedder a token counter that another process can use."""
+
+    def counter_to_send(self) -> TokenCounter | None:
+        """Give a counter that can be pickled and counts the same; `None` if there is none now."""
+        ...
+
+
+@runtime_checkable
 class MayBeAway(Protocol):
     """Add a check to an embedder whose model has to be fetched before it has a name."""
 

@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from byheart.contracts import Embedder, EmbedderSpec, NamesCounter, Unloadable, Vectors
+from byheart.contracts import (
+    Embedder,
+    EmbedderSpec,
+    NamesCounter,
+    SharesCounter,
+    TokenCounter,
+    Unloadable,
+    Vectors,
+)
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError, join_hints
 
@@ -67,6 +75,14 @@ class LazyEmbedder:
             return self._using(lambda embedder: embedder.token_starts(text))
         except EmbeddingError:
             return EstimatedTokens().token_starts(text)
+
+    def counter_to_send(self) -> TokenCounter | None:
+        """Return the current token counter for another process."""
+        try:
+            embedder = self._found()
+            return embedder.counter_to_send() if isinstance(embedder, SharesCounter) else None
+        except EmbeddingError:
+            return None
 
     @property
     def token_counter(self) -> str:

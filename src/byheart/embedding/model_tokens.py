@@ -15,8 +15,10 @@ from byheart.errors import Do, Hint, ModelFilesError
 
 # Texts are tokenised in pieces of about this many characters, which limits memory and is faster.
 PIECE_CHARACTERS = 1 << 13
-# A batch of texts is split first and cut into windows then, so that both count the same texts.
-REMEMBERED_PIECES = 512
+# A batch of texts is split first and cut into windows then, so that both count the same texts. This
+# is more than the largest batch has: 1,024 texts, and 390 further pieces of its 3.2 million
+# characters (`memory/batches.py`).
+REMEMBERED_PIECES = 1_500
 # Most words of a text occurred before. Cached words are counted ten times as fast.
 REMEMBERED_WORDS = 50_000
 # A word, or a single punctuation mark. Only ASCII space and punctuation split here, because the
@@ -39,6 +41,7 @@ class ModelTokens:
     """Count and number the tokens of a text with the tokenizer of a model."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
@@ -62,6 +65,10 @@ class ModelTokens:
         first, *rest = self._tokenizer.encode("").ids
         # The ids that the model expects before and after the tokens of a text.
         self.special_ids: tuple[list[int], list[int]] = ([first], rest)
+
+    def __reduce__(self) -> tuple[type[ModelTokens], tuple[Path]]:
+        """Pickle only the path: another process reads the file itself."""
+        return ModelTokens, (self._path,)
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the character offset of each token; tokens of one character share its offset."""

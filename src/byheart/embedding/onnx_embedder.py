@@ -83,6 +83,10 @@ class OnnxEmbedder:
         """Return the character offset of each token, by the model's own tokenizer."""
         return self._tokenizer().token_starts(text)
 
+    def counter_to_send(self) -> ModelTokens:
+        """Return the token counter for another process."""
+        return self._tokenizer()
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, in the order given; a passage that is too long gets its windows' mean."""
         return self._embed(texts, self.files().shape.passage_prefix)

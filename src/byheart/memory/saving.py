@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from byheart.contracts import (
     Draft,
@@ -35,8 +36,10 @@ from byheart.embedding.vectorizer import (
     passages,
     previous_text,
 )
-from byheart.errors import StoreError, TooManyChunks
+from byheart.errors import StoreError
 from byheart.memory import expiry, transactions, versions
+from byheart.memory.deriving import Derived, Redacted, cut, derive
+from byheart.memory.helper_pool import HelperPool, open_pool
 from byheart.memory.retention import retention_days
 from byheart.memory.save_requests import TAKEN_OVER, SaveRequest, notice, tell_secrets
 from byheart.model import Chunk, EmbeddedShare, Memory, SaveResult
@@ -57,6 +60,8 @@ _PRUNED_PER_SAVE = 16
 
 # Called with the results, the number of missing vectors made so far, and their total number.
 OnEmbedded = Callable[[Sequence[SaveResult], int, int], None]
+# The fields of a text that can be derived, and the names of those that were.
+Fields = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 class _Ahead(NamedTuple):
@@ -245,28 +250,15 @@ class Saver:
         self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
     ) -> tuple[list[Chunk], str]:
         """Split a text according to its format, and name the format."""
-        # Imported here, so that a process that only searches does not wait for the parsers.
-        from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
+        return cut(request, self._settings, give_tokens or self._vectorizer.tokens)
 
-        if request.role is not None and is_short(request.content, self._settings.min_turn_words):
-            return list(keep_aside(request.content)), "text"
-        format_ = request.format or guess_format(request.content, request.path)
-        tokens = (give_tokens or self._vectorizer.tokens)()
-        try:
-            chunks = split(
-                request.content,
-                format=format_,
-                tokens=tokens,
-                target_tokens=self._settings.chunk_tokens,
-                max_chunks=self._settings.max_chunks,
-                by_script=True,
-            )
-        except TooManyChunks as error:
-            error.content_hash = request.content_hash
-            raise
-        if request.echoes:
-            chunks = set_apart(chunks, request.echoes, tokens, self._settings.min_turn_words)
-        return chunks, format_
+    def derive(self, request: SaveRequest, redacted: Redacted) -> Derived:
+        """Cut a text into chunks and derive its fields."""
+        return derive(request, self._settings, self._vectorizer.tokens, redacted)
+
+    def helpers(self) -> AbstractContextManager[HelperPool | None]:
+        """Start processes that derive texts as `derive` does."""
+        return open_pool(self._settings, self._vectorizer.tokens())
 
     def draft(
         self,
@@ -274,9 +266,13 @@ class Saver:
         chunks: Sequence[Chunk],
         windows: Sequence[tuple[Window, ...]],
         format_: str,
+        fields: Fields | None = None,
     ) -> Draft:
-        """Make everything that is written for a text: the memory, its chunks and windows."""
-        noticed, derived = notice(replace(request, content=request.own_words))
+        """Make everything that is written for a text: the memory, its chunks and windows.
+
+        `fields` are those that can be derived, if the caller has derived them already.
+        """
+        noticed, derived = fields or notice(replace(request, content=request.own_words))
         memory = Memory(
             memory_id=request.memory_id or new_memory_id(),
             content_hash=request.content_hash,

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -22,7 +23,8 @@ from threading import Lock
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
 from byheart.embedding.vectorizer import Made, Vectorizer, passages
 from byheart.errors import Do, Hint, InvalidInput, NotFound, Option, TooManyChunks
-from byheart.memory.redaction import take_out_secrets
+from byheart.memory.deriving import Derived
+from byheart.memory.helper_pool import HelperPool
 from byheart.memory.save_requests import SaveRequest
 from byheart.memory.saving import Saver
 from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
@@ -57,6 +59,8 @@ _BATCH_FILES, _BATCH_CHARS = 64, 500_000
 # Reading waits for the disk and chunking for the tokenizer; both release the GIL.
 _READERS = min(4, (os.cpu_count() or 1) + 1)
 _READ_AHEAD = 4 * _READERS
+# Helper processes take half a second to start. So much text takes two seconds to derive.
+_LEAST_BYTES_FOR_HELPERS = 2_000_000
 # A file that was changed this shortly before it was read may change again within the same clock
 # tick: coarse file systems store whole seconds. The next run reads such a file again.
 _RACY_NS = 2_000_000_000
@@ -296,6 +300,7 @@ class _Run:
         self._tally = tally
         self._claiming = Lock()
         self._claimed: set[str] = set()
+        self._helpers: HelperPool | None = None
 
     def read(self, files: Sequence[SeenFile], on_progress: OnProgress | None) -> None:
         """Read the files and write their memories, batch by batch."""
@@ -325,7 +330,10 @@ class _Run:
         if len(files) == 1:  # a thread does not pay off for one file
             yield self._prepare(files[0])
             return
-        with ThreadPoolExecutor(_READERS, "byheart-read") as pool:
+        with (
+            self._starting_helpers(files) as self._helpers,
+            ThreadPoolExecutor(_READERS, "byheart-read") as pool,
+        ):
             waiting: deque[Future[_Prepared]] = deque()
             try:
                 for each in files:
@@ -336,6 +344,13 @@ class _Run:
                     yield waiting.popleft().result()
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+
+    def _starting_helpers(
+        self, files: Sequence[SeenFile]
+    ) -> AbstractContextManager[HelperPool | None]:
+        if sum(each.size for each in files) < _LEAST_BYTES_FOR_HELPERS:
+            return nullcontext()
+        return self._saver.helpers()
 
     def _prepare(self, seen: SeenFile) -> _Prepared:
         at = clock.now()
@@ -386,27 +401,29 @@ class _Run:
         return None, bool(alike)
 
     def _cut(self, file: FileText, look: FileChange, *, reuse: bool) -> _Prepared:
-        file, secrets = self._without_secrets(file)
-        request = self._request(file)
-        chunks, format_ = self._saver.chunk(request)
+        derived = self._derive(file)
+        request, chunks = derived.request, derived.chunks
         made = Made([() for _ in chunks], None, None)
         if reuse:
             made = self._vectorizer.known_windows(passages(chunks, request.title), request.space)
-        draft = self._saver.draft(request, chunks, made.windows, format_)
+        fields = derived.noticed, derived.derived
+        draft = self._saver.draft(request, chunks, made.windows, derived.format, fields)
+        secrets = derived.secrets
+        chars = len(file.text)
         return _Prepared(
-            replace(look, draft=draft), len(file.text), len(chunks), made.model, secrets=secrets
+            replace(look, draft=draft), chars, len(chunks), made.model, secrets=secrets
         )
 
-    def _without_secrets(self, file: FileText) -> tuple[FileText, Mapping[str, int]]:
-        """Redact the secrets of a file: the user did not ask to keep them.
+    def _derive(self, file: FileText) -> Derived:
+        """Derive a file's text without its secrets, which the user did not ask to keep.
 
-        Every line keeps its number, so that a passage still points to its line in the file.
+        Every line keeps its number, so that a passage still points to its line in the file. The
+        name of a file is no secret.
         """
-        text = take_out_secrets(file.text, self._settings, "captured", keep_lines=True)
-        title = take_out_secrets(file.title or "", self._settings, "captured")
-        if not text.found and not title.found:
-            return file, {}
-        return replace(file, text=text.text, title=title.text or None), text.found
+        request = self._request(file)
+        redacted = ("content", "title") if file.title else ("content",)
+        derived = None if self._helpers is None else self._helpers.derive(request, redacted)
+        return derived or self._saver.derive(request, redacted)
 
     def _request(self, file: FileText) -> SaveRequest:
         path = (self._place.root / file.seen.path).as_posix()

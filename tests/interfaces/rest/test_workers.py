@@ -230,7 +230,7 @@ def test_there_is_a_process_for_each_core_but_no_more_than_four(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for cores, wanted in ((1, 1), (3, 3), (64, 4)):
-        monkeypatch.setattr(worker_pool, "_count_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(worker_pool, "count_cores", lambda cores=cores: cores)
         assert count_workers(settings_with()) == wanted
     assert count_workers(settings_with(serve_workers=7)) == 7
     monkeypatch.delattr(socket, "send_fds")

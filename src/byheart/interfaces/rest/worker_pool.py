@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import pickle
 import socket
 import struct
@@ -26,6 +25,7 @@ from pathlib import Path
 
 from byheart.errors import SettingsError
 from byheart.settings import Settings
+from byheart.system.cores import count_cores
 
 # Signals between the processes, one byte each.
 CONNECTION = b"c"  # to a worker, with an open connection
@@ -82,7 +82,7 @@ def count_workers(settings: Settings) -> int:
         )
     if not able:
         return 1
-    return settings.serve_workers or min(_count_cores(), _MOST_UNASKED)
+    return settings.serve_workers or min(count_cores(), _MOST_UNASKED)
 
 
 def share_settings(settings: Settings, workers: int) -> Settings:
@@ -100,14 +100,8 @@ def share_settings(settings: Settings, workers: int) -> Settings:
         max_concurrent_writes=share(settings.max_concurrent_writes, 2),
         max_waiting_requests=share(settings.max_waiting_requests, 1),
         max_connections=share(settings.max_connections, 1),
-        embedding_threads=settings.embedding_threads or max(1, _count_cores() // workers),
+        embedding_threads=settings.embedding_threads or max(1, count_cores() // workers),
     )
-
-
-def _count_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Worker:
