@@ -7,7 +7,11 @@ FOLDER is that of speed.py, and so are passages, vectors and questions. Four fif
 are searches for ten hits, one fifth saves one passage. The clients are threads of this process, the
 servers processes of their own, all on one machine. Byheart embeds every question and every passage;
 Chroma is sent their vectors, made before, because its server embeds nothing. `repeated` asks
-Byheart the same 200 questions again and again, whose vectors it remembers: the nearest to that.
+Byheart the same 200 questions again and again, whose vectors it remembers.
+
+The last two rows only search, by vectors that both servers are sent: Byheart by words as well, and
+by the vector alone, as Chroma does. On a busy machine, compare the processor time per request: that
+of the server with all its processes.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import speed
 
 import byheart
@@ -52,12 +57,19 @@ class Call(NamedTuple):
 
 
 class Target(NamedTuple):
-    """A server under load: where it is, what is asked, and what every request carries."""
+    """A server under load: its process, where it is, what is asked, and what requests carry."""
 
     name: str
+    process: int
     port: int
     headers: dict[str, str]
     calls: Callable[[int], Iterator[Call]]
+
+    def processor_seconds(self) -> float:
+        """Give the processor time of the server so far, with all its processes."""
+        first = psutil.Process(self.process)
+        times = [each.cpu_times() for each in (first, *first.children(recursive=True))]
+        return sum(each.user + each.system for each in times)
 
 
 def ask(connection: http.client.HTTPConnection, call: Call, headers: dict[str, str]) -> int:
@@ -96,7 +108,7 @@ def load(target: Target, clients: int, seconds: float) -> dict[str, Any]:
         connection.close()
 
     threads = [threading.Thread(target=run, args=(each,)) for each in range(clients)]
-    started = time.perf_counter()
+    worked, started = target.processor_seconds(), time.perf_counter()
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -106,6 +118,7 @@ def load(target: Target, clients: int, seconds: float) -> dict[str, Any]:
     return {
         "server": target.name,
         "requests_per_second": round(requests / took, 1),
+        "processor_ms": round((target.processor_seconds() - worked) / max(requests, 1) * 1000, 1),
         "search": percentiles(times[True]),
         "save": percentiles(times[False]),
         "requests": requests,
@@ -124,6 +137,21 @@ def percentiles(times: Sequence[float]) -> dict[str, float]:
 
 
 # --- Byheart ----------------------------------------------------------------------------------
+
+
+def vector_calls(
+    questions: Sequence[str], vectors: Sequence[Any], mode: str
+) -> Callable[[int], Iterator[Call]]:
+    """Search with the vectors of questions, and save nothing."""
+
+    def calls(client: int) -> Iterator[Call]:
+        chance = random.Random(client)
+        while True:
+            at = chance.randrange(len(questions))
+            body = {"query": questions[at], "vector": vectors[at], "mode": mode, "limit": LIMIT}
+            yield Call("/search", body, searches=True)
+
+    return calls
 
 
 def byheart_calls(
@@ -146,7 +174,7 @@ def byheart_calls(
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def serving(path: Path) -> Iterator[tuple[int, int, dict[str, str]]]:
     """Run `byheart serve` in a process of its own, as it is out of the box but for the rate."""
     with byheart.open(path) as store:
         secret = store.api_keys.create(f"load-{time.time_ns()}").secret
@@ -165,7 +193,8 @@ def serving(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     try:
         assert running.stdout is not None
         port = json.loads(running.stdout.readline())["port"]
-        yield port, {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+        yield running.pid, port, headers
     finally:
         running.terminate()
         assert running.wait(30) == 0
@@ -183,14 +212,18 @@ def fill_byheart(path: Path, embedder: Any, passages: Sequence[str]) -> None:
 
 
 def chroma_calls(
-    collection: str, questions: Sequence[Any], passages: Sequence[str], vectors: Sequence[Any]
+    collection: str,
+    questions: Sequence[Any],
+    passages: Sequence[str],
+    vectors: Sequence[Any],
+    saves: float = SAVES,
 ) -> Callable[[int], Iterator[Call]]:
     """Search by vectors that are there already, and save texts with theirs."""
 
     def calls(client: int) -> Iterator[Call]:
         chance = random.Random(client)
         for number in range(10**9):
-            if chance.random() < SAVES:
+            if chance.random() < saves:
                 at = chance.randrange(len(passages))
                 body: dict[str, Any] = {
                     "ids": [f"{client}-{number}-{chance.random()}"],
@@ -211,7 +244,7 @@ def chroma_calls(
 
 
 @contextmanager
-def running_chroma(program: str, folder: Path) -> Iterator[int]:
+def running_chroma(program: str, folder: Path) -> Iterator[tuple[int, int]]:
     """Run `chroma run` in a process of its own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -223,7 +256,7 @@ def running_chroma(program: str, folder: Path) -> Iterator[int]:
     )
     try:
         wait_for(port)
-        yield port
+        yield running.pid, port
     finally:
         running.terminate()
         running.wait(30)
@@ -279,23 +312,33 @@ def measure(options: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any
     questions = data["questions"]
     stored = folder / "load.db"
     fill_byheart(stored, embedder, passages)
-    for name, repeated in (("Byheart", False), ("Byheart, repeated questions", True)):
-        with serving(stored) as (port, headers):
-            calls = byheart_calls(questions, more, repeated)
-            warm_up(Target(name, port, headers, calls))
-            yield load(Target(name, port, headers, calls), options.clients, options.seconds)
+    asked = [embedder.embed_query(each).tolist() for each in questions]
+    own = {
+        "Byheart": byheart_calls(questions, more, False),
+        "Byheart, repeated questions": byheart_calls(questions, more, True),
+        "Byheart, sent vectors, searches alone": vector_calls(questions, asked, "hybrid"),
+        "Byheart, the same by the vector alone": vector_calls(questions, asked, "vector"),
+    }
+    for name, calls in own.items():
+        with serving(stored) as server:
+            yield run(Target(name, *server, calls), options)
     program = options.chroma or shutil.which("chroma")
     if program is None:
         print("chroma is not installed: skipped", file=sys.stderr)
         return
-    asked = [embedder.embed_query(each).tolist() for each in questions]
     vectors = embedder.embed(passages).round(6).tolist()
-    with running_chroma(program, folder / "chroma") as port:
+    headers = {"Content-Type": "application/json"}
+    with running_chroma(program, folder / "chroma") as (process, port):
         collection = fill_chroma(port, passages, vectors)
-        calls = chroma_calls(collection, asked, more, vectors)
-        headers = {"Content-Type": "application/json"}
-        warm_up(Target("Chroma", port, headers, calls))
-        yield load(Target("Chroma", port, headers, calls), options.clients, options.seconds)
+        for name, saves in (("Chroma", SAVES), ("Chroma, searches alone", 0.0)):
+            calls = chroma_calls(collection, asked, more, vectors, saves)
+            yield run(Target(name, process, port, headers, calls), options)
+
+
+def run(target: Target, options: argparse.Namespace) -> dict[str, Any]:
+    """Ask a little before it counts, so that models and caches are loaded, then measure."""
+    warm_up(target)
+    return load(target, options.clients, options.seconds)
 
 
 def warm_up(target: Target) -> None:
@@ -305,15 +348,16 @@ def warm_up(target: Target) -> None:
 
 def render(rows: Sequence[dict[str, Any]]) -> str:
     """Lay the figures out as a Markdown table."""
-    lines = ["| server | requests/s | search p50 / p95 / p99 | save p50 / p95 / p99 | errors |"]
-    lines.append("|---|---|---|---|---|")
+    titles = ("server", "requests/s", "processor, ms", "search p50 / p95 / p99")
+    titles += ("save p50 / p95 / p99", "errors")
+    lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     for row in rows:
         shown = [
             " / ".join(str(each) for each in row[kind].values()) for kind in ("search", "save")
         ]
         lines.append(
-            f"| {row['server']} | {row['requests_per_second']} | {shown[0]} | {shown[1]} "
-            f"| {row['errors']} of {row['requests']:,} |"
+            f"| {row['server']} | {row['requests_per_second']} | {row['processor_ms']} "
+            f"| {shown[0]} | {shown[1]} | {row['errors']} of {row['requests']:,} |"
         )
     return "\n".join(lines)
 

@@ -62,7 +62,7 @@ def resembling(
 ) -> list[tuple[int, float]]:
     """Find memories that say almost the same as one and are visible wherever it is visible."""
     row = int(np.searchsorted(view.memories.memory_nos, memory_no))
-    mine = _texts(view, [row])[0]
+    [mine] = _texts(view, [row], np.flatnonzero(view.chunks.owner == row))
     asked = mine.vectors[:: -(-len(mine.vectors) // _MOST_ASKED) or 1]
     near = [each for vector in asked for each in _near(view, vector, least)]
     if not near:
@@ -74,7 +74,7 @@ def resembling(
     firsts = np.sort(np.unique(nearest_first, return_index=True)[1])  # each memory once
     judged = nearest_first[firsts[:_MOST_JUDGED]].tolist()
     found = []
-    for other, text in zip(judged, _texts(view, judged), strict=True):
+    for other, text in zip(judged, _texts(view, judged, _slots_of(view, judged)), strict=True):
         shorter, longer = sorted((mine.length, text.length))
         if longer <= _MOST_TIMES_LONGER * shorter:
             similarity = _liken(mine.vectors, text.vectors)
@@ -90,24 +90,23 @@ class _Text(NamedTuple):
     vectors: Cosines
 
 
-def _texts(view: View, rows: Sequence[int]) -> list[_Text]:
-    """Read the compared parts of some memories, in one pass over the chunks of the store."""
+def _slots_of(view: View, rows: Sequence[int]) -> Numbers:
+    """Find the chunks of some memories, in one pass over the chunks of the store."""
     wanted = np.zeros(len(view.memories.memory_nos), np.bool_)
     wanted[list(rows)] = True
-    slots = np.flatnonzero(wanted[view.chunks.owner] & view.chunks.alive)
-    view.load(slots)
-    owners = view.chunks.owner[slots]
-    return [_text(view, slots[owners == row]) for row in rows]
+    slots: Numbers = np.flatnonzero(wanted.take(view.chunks.owner))
+    return slots
 
 
-def _text(view: View, slots: Numbers) -> _Text:
-    parts: list[NDArray[np.int16]] = [np.empty((0, view.dimensions), np.int16)]
-    for segment in view.segments:
-        first = np.searchsorted(segment.vector_slots, slots, side="left")
-        last = np.searchsorted(segment.vector_slots, slots, side="right")
-        parts += [segment.embeddings[low:high] for low, high in zip(first, last, strict=True)]
-    vectors = np.concatenate(parts).astype(np.float32) / np.float32(FIXED_POINT)
-    return _Text(int(view.chunks.length[slots].sum()), vectors)
+def _texts(view: View, rows: Sequence[int], slots: Numbers) -> list[_Text]:
+    """Read the compared parts of some memories, whose chunks are in these slots."""
+    slots = slots[view.chunks.alive.take(slots)]
+    owners, lengths = view.chunks.owner.take(slots), view.chunks.length.take(slots)
+    windows = view.windows(slots)
+    counts = np.diff(windows.first, append=len(windows.vectors))
+    of_windows = np.repeat(view.chunks.owner.take(windows.slots), counts)
+    vectors = windows.vectors / np.float32(FIXED_POINT)
+    return [_Text(int(lengths[owners == row].sum()), vectors[of_windows == row]) for row in rows]
 
 
 def _is_visible(view: View, others: Numbers, row: int, now: int) -> Mask:
