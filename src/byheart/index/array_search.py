@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import MOST_TERMS, ActiveModel, Figures, StoredPostings
+from byheart.contracts.ordering import best_first
 from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
 from byheart.index.masks import Mask, compare_columns
 from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs, rows_of
@@ -254,7 +255,7 @@ class View:
         self, chunk_nos: NDArray[np.int64], scores: Scores, selection: Selection, limit: int
     ) -> Ranked:
         """Rank chunks that a raw query matched by BM25; leave out chunks that are not selected."""
-        slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
+        slots = np.sort(np.searchsorted(self.chunks.chunk_nos, chunk_nos))
         slots = slots[selection.chunks[slots]]
         return self._best(slots, scores[slots], limit)
 
@@ -474,12 +475,16 @@ class View:
         return np.searchsorted(self.chunks.chunk_nos, chunk_nos)
 
     def _best(self, slots: Slots, scores: Scores, limit: int) -> Ranked:
+        """Rank chunks by their scores; among equal ones the older, whose slot is lower, is first.
+
+        The slots have to be in order.
+        """
         if len(slots) > limit:
             # Keep all chunks that tie with the last place, so that age decides among them below.
             least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
             near = np.flatnonzero(scores >= least)
             slots, scores = slots.take(near), scores.take(near)
-        order = np.lexsort((slots, -scores))[:limit]
+        order = best_first(scores)[:limit]
         return Ranked(slots.take(order), _shown(scores.take(order)))
 
 

@@ -29,6 +29,7 @@ import math
 import numpy as np
 
 from byheart.contracts import Background, Candidates, Figures, TurnForms
+from byheart.contracts.ordering import best_first
 from byheart.search.rank_fusion import Mask, Ordered, Shares, describe
 from byheart.search.term_rarities import weigh_terms
 
@@ -160,7 +161,7 @@ def rank_by_evidence(
     scores = scores.round(_DIGITS)
     rows = listed.nonzero()[0]
     near = np.nan_to_num(found.cosines.take(rows), nan=_NO_VECTOR)
-    rows = rows.take(np.lexsort((rows, -near, -scores.take(rows))))
+    rows = rows.take(best_first(scores.take(rows), near))
     shares = Shares(by_words, by_vector, beside, form)
     return Ordered(rows, scores, lambda some: describe(found, some, scores, shares))
 
@@ -183,7 +184,7 @@ def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:
     """
     brought = np.zeros(len(tier), np.bool_)
     rows = np.flatnonzero(tier)
-    best = rows[np.argsort(-evidence[rows], kind="stable")[:_LEADING]]
+    best = rows[best_first(evidence[rows])[:_LEADING]]
     beside = found.neighbours[best].ravel()
     brought[np.searchsorted(found.chunk_nos, beside[beside > 0])] = True
     return brought & (evidence > 0)
