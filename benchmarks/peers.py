@@ -36,7 +36,7 @@ Items = Sequence[Mapping[str, Any]]
 Where = Mapping[str, Any]
 
 LIMIT = 10
-DEPTH = 100  # how many hits a leg gives to the fusion, where we fuse
+DEPTH = 100  # how many hits a retriever gives to the fusion, where we fuse
 WARM_UP = 5  # questions that are not measured
 BLOCK = 20  # questions that one store is asked before it is the next one's turn
 FIELDS = ("content", "kind", "agent_id")
@@ -55,7 +55,7 @@ class Peer(Protocol):
         """Fill a new store; an item's number is its place."""
 
     def nearest(self, vector: Vectors, where: Where) -> list[int]:
-        """Give the numbers that the vector leg finds, best first."""
+        """Give the numbers that the vector retriever finds, best first."""
 
     def search(self, question: str, vector: Vectors, where: Where) -> list[str]:
         """Give the texts of a hybrid search, best first."""
@@ -64,11 +64,11 @@ class Peer(Protocol):
         """Release everything."""
 
 
-def fuse(*legs: Sequence[int]) -> list[int]:
+def fuse(*retrievers: Sequence[int]) -> list[int]:
     """Fuse rankings by reciprocal rank."""
     scores: dict[int, float] = {}
-    for leg in legs:
-        for rank, number in enumerate(leg, 1):
+    for retriever in retrievers:
+        for rank, number in enumerate(retriever, 1):
             scores[number] = scores.get(number, 0) + 1 / (60 + rank)
     return sorted(scores, key=scores.__getitem__, reverse=True)[:LIMIT]
 
@@ -214,7 +214,7 @@ class LanceDb:
     """LanceDB's own hybrid search, with IVF_PQ, FTS and bitmap indexes."""
 
     packages: ClassVar[tuple[str, ...]] = ("lancedb",)
-    REFINE = 50  # at 100,000 its vector leg finds 0.90 of the nearest ten; with 10, 0.70
+    REFINE = 50  # at 100,000 its vector retriever finds 0.90 of the nearest ten; with 10, 0.70
 
     def __init__(self, folder: Path) -> None:
         import lancedb
@@ -363,7 +363,7 @@ class Postgres:
         peer.db.execute("VACUUM ANALYZE memory")
         peer.close()
 
-    def _leg(self, condition: str, order: str, given: Mapping[str, Any]) -> list[int]:
+    def _retriever(self, condition: str, order: str, given: Mapping[str, Any]) -> list[int]:
         sql = f"SELECT id FROM memory WHERE {condition} ORDER BY {order} LIMIT {DEPTH}"
         return [number for (number,) in self.db.execute(sql, given)]
 
@@ -371,11 +371,13 @@ class Postgres:
         query = "to_tsquery('english', %(query)s)"
         conditions = [f"words @@ {query}", *(f"{name} = %({name})s" for name in where)]
         given = {"query": " | ".join(words_of(question)), **where}
-        return self._leg(" AND ".join(conditions), f"ts_rank(words, {query}) DESC", given)
+        return self._retriever(" AND ".join(conditions), f"ts_rank(words, {query}) DESC", given)
 
     def nearest(self, vector: Vectors, where: Where) -> list[int]:
         conditions = ["true", *(f"{name} = %({name})s" for name in where)]
-        return self._leg(" AND ".join(conditions), "embedding <=> %(v)s", {"v": vector, **where})
+        return self._retriever(
+            " AND ".join(conditions), "embedding <=> %(v)s", {"v": vector, **where}
+        )
 
     def search(self, question: str, vector: Vectors, where: Where) -> list[str]:
         found = fuse(self._words(question, where), self.nearest(vector, where))
@@ -480,26 +482,26 @@ def measure_searches(stores: Mapping[str, Peer], data: Data, where: Where) -> di
     """Ask all stores every question, in turns, so that a busy machine is busy for all of them."""
     asked = [(*each, where) for each in zip(data.questions, data.asked, strict=True)]
     answers: dict[str, list[tuple[float, Any]]] = {name: [] for name in stores}
-    legs: dict[str, list[tuple[float, Any]]] = {name: [] for name in stores}
+    retrievers: dict[str, list[tuple[float, Any]]] = {name: [] for name in stores}
     for store in stores.values():
         time_each(store.search, asked[:WARM_UP])
     for start in range(WARM_UP, len(asked), BLOCK):
         block = asked[start : start + BLOCK]
         for name, store in stores.items():
             answers[name] += time_each(store.search, block)
-            legs[name] += time_each(store.nearest, [given[1:] for given in block])
+            retrievers[name] += time_each(store.nearest, [given[1:] for given in block])
     nearest = data.nearest(where)[WARM_UP:]
     rows = {}
     for name in stores:
         took = speed().summarize([each[0] for each in answers[name]])
         returned = np.mean([len(each[1]) for each in answers[name]])
-        leg = speed().summarize([each[0] for each in legs[name]])
-        found = [each[1][:LIMIT] for each in legs[name]]
+        retriever = speed().summarize([each[0] for each in retrievers[name]])
+        found = [each[1][:LIMIT] for each in retrievers[name]]
         recall = np.mean([np.isin(*pair).mean() for pair in zip(nearest, found, strict=True)])
         rows[name] = [
             f"{took['p50_ms']} / {took['p95_ms']}",
             f"{returned:.3g}",
-            f"{leg['p50_ms']}",
+            f"{retriever['p50_ms']}",
             f"{recall:.2f}",
         ]
     return rows
@@ -518,7 +520,7 @@ def measure(folder: Path, names: Iterable[str], data: Data) -> dict[str, dict[st
     for name, store in stores.items():
         store.close()
         took, *others = zip(*(found[title][name] for title in filters), strict=True)
-        titles = ("hits of 10", "vector leg, p50", "its recall@10")
+        titles = ("hits of 10", "vector retriever, p50", "its recall@10")
         rows[name] = {
             **dict(zip(filters, took, strict=True)),
             **{title: " / ".join(each) for title, each in zip(titles, others, strict=True)},

@@ -163,7 +163,7 @@ def _judge_small(
 
 
 def vectors(options: argparse.Namespace) -> None:
-    """Try every variation of the vector leg, or late interaction over the first hits."""
+    """Try every variation of the vector retriever, or late interaction over the first hits."""
     # Imported here, because these replace parts of the index, and may lag behind its changes.
     from late_interaction import try_late_interaction
     from trials import Trials, render_trials

@@ -21,7 +21,7 @@ from sets import RetrievalSet
 from token_model import TokenModel
 from trials import Trials, make_outcome
 from variations import AS_BUILT, texts_of
-from vector_leg import OtherVectors, make_leg, rank_chunks
+from vector_retriever import OtherVectors, make_retriever, rank_chunks
 
 # What the likeness, in standard deviations among the hits, adds to the evidence.
 _SHARES = {
@@ -69,7 +69,7 @@ def try_late_interaction(
     """Order the first hits of each question anew."""
     filled, states = trials.store(), TokenStates(kept.model)
     places = {each.chunk_no: each for each in filled.places}
-    leg = make_leg(filled, filled, AS_BUILT, kept)
+    retriever = make_retriever(filled, filled, AS_BUILT, kept)
 
     def texts(chunk_no: int) -> list[Figures]:
         windows = texts_of(places[chunk_no].passage, AS_BUILT, kept.model.embedder)
@@ -79,7 +79,7 @@ def try_late_interaction(
         for each in whole.questions:
             vector = trials.embed_question(each, AS_BUILT)
             ranking = rank_chunks(
-                OtherVectors(reader.index, leg), filled.space, each, vector, "hybrid"
+                OtherVectors(reader.index, retriever), filled.space, each, vector, "hybrid"
             )
             hits = list(islice(ranking, depth))
             asked = states.of(each.text)

@@ -1,4 +1,4 @@
-"""Trials: every variation of the vector leg on a sample of every set, alone and in hybrid."""
+"""Trials: every variation of the vector retriever on a sample of every set, alone and in hybrid."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from runs import Outcome, group, mean
 from sets import Question, RetrievalSet
 from token_model import FIRST, MEAN, Pooling
 from variations import AS_BUILT, VARIATIONS, Variation, question_texts, retell, texts_of
-from vector_leg import (
+from vector_retriever import (
     FilledStore,
     OtherVectors,
     fill_store,
     first_documents,
-    make_leg,
+    make_retriever,
     rank_chunks,
 )
 
@@ -72,12 +72,12 @@ class Trials:
         embedded = self.store(how.said)
         words = embedded if how.said_in_words else self.store()
         poolings = self._poolings(how)
-        leg = make_leg(embedded, words, how, self._kept, poolings)
+        retriever = make_retriever(embedded, words, how, self._kept, poolings)
         documents = {each.chunk_no: each.document for each in words.places}
         wanted = {name for each in self._whole.questions for name in each.gains}
         assert wanted <= set(documents.values()), "what answers is in the store"
         with words.storage.searching(words.space) as reader:
-            other = OtherVectors(reader.index, leg)
+            other = OtherVectors(reader.index, retriever)
             for each in self._whole.questions:
                 vector = self.embed_question(each, how, poolings)
                 for mode in MODES:

@@ -1,4 +1,4 @@
-"""Variations of the vector leg: which texts are embedded, how they are pooled and compared.
+"""Variations of the vector retriever: which texts are embedded, how they are pooled and compared.
 
 Each changes one thing of what the product does, and says for which sets that makes a difference.
 """
@@ -84,8 +84,8 @@ VARIATIONS = (
     Variation("question without stop words", question="telling words"),
     Variation("without speaker", (_TURNS,), said="bare"),
     Variation("with date", (_TURNS, _CHATS), said="dated"),
-    Variation("without speaker in both legs", (_TURNS,), said="bare", said_in_words=True),
-    Variation("with date in both legs", (_TURNS, _CHATS), said="dated", said_in_words=True),
+    Variation("without speaker in both retrievers", (_TURNS,), said="bare", said_in_words=True),
+    Variation("with date in both retrievers", (_TURNS, _CHATS), said="dated", said_in_words=True),
 )
 
 

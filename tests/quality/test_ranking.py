@@ -1,4 +1,4 @@
-"""Hybrid search finds what either leg finds, on a small set of our own with the real model."""
+"""Hybrid search finds what either retriever finds: a small set of our own, the real model."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def mean_gain(store: byheart.MemoryStore, **how: str) -> float:
     return sum(gain(store, *each, **how) for each in QUESTIONS.items()) / len(QUESTIONS)
 
 
-def test_hybrid_is_better_than_both_of_its_legs_and_than_rrf(store: byheart.MemoryStore) -> None:
+def test_hybrid_is_better_than_both_of_its_retrievers_and_than_rrf(
+    store: byheart.MemoryStore,
+) -> None:
     hybrid = mean_gain(store, mode="hybrid")
     assert hybrid > mean_gain(store, mode="fts") + 0.05
     assert hybrid > mean_gain(store, mode="vector")

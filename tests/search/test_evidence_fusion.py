@@ -70,7 +70,7 @@ def test_cosines_that_are_all_the_same_say_nothing(given_cosines: list[float]) -
 
 @pytest.fixture
 def mixed(open_store: OpenStore) -> MemoryStore:
-    """Give a store of 500 memories in which both legs have much to say and to miss."""
+    """Give a store of 500 memories in which both retrievers have much to say and to miss."""
     chance = random.Random(5)
     words = ["apple", "pear", "plum", "quince", "cherry", "fig", "date", "lime"]
     store = open_store()
@@ -80,7 +80,7 @@ def mixed(open_store: OpenStore) -> MemoryStore:
     return store
 
 
-def test_a_score_is_the_sum_of_what_each_leg_alone_says(mixed: MemoryStore) -> None:
+def test_a_score_is_the_sum_of_what_each_retriever_alone_says(mixed: MemoryStore) -> None:
     query = "apple fig quince"
     by_words = {hit.chunk_id: hit.score for hit in mixed.search(query, 500, "fts").results}
     by_vector = {hit.chunk_id: hit.score for hit in mixed.search(query, 500, "vector").results}
@@ -94,7 +94,7 @@ def test_a_score_is_the_sum_of_what_each_leg_alone_says(mixed: MemoryStore) -> N
         assert hit.score == pytest.approx(expected, rel=0.15, abs=0.3)
 
 
-def test_a_chunk_counts_in_full_for_the_leg_that_has_not_found_it_among_its_first(
+def test_a_chunk_counts_in_full_for_the_retriever_that_has_not_found_it_among_its_first(
     mixed: MemoryStore,
 ) -> None:
     query = "apple fig quince"
@@ -121,7 +121,7 @@ def test_hits_come_in_the_order_of_their_scores_and_pages_are_parts_of_it(
     assert [hit.chunk_id for hit in pages[:60]] == [hit.chunk_id for hit in whole]
 
 
-# --- A leg that knows nothing is not heard ----------------------------------------------------
+# --- A retriever that knows nothing is not heard ------------------------------------------------
 
 
 def test_words_decide_where_all_vectors_are_alike(arrows: MemoryStore) -> None:
@@ -167,7 +167,9 @@ def test_vectors_decide_where_every_text_has_the_words(arrows: MemoryStore) -> N
     assert [hit.chunk_id for hit in ask(arrows, "pear east")] == by_vector
 
 
-def test_what_both_legs_find_beats_what_one_of_them_finds_as_well(arrows: MemoryStore) -> None:
+def test_what_both_retrievers_find_beats_what_one_of_them_finds_as_well(
+    arrows: MemoryStore,
+) -> None:
     arrows.save_many({"content": f"nothing at {angle} degrees"} for angle in range(90, 270, 5))
     only_near = arrows.save("nothing at 3 degrees").memory_id
     only_said = arrows.save("zebra at 180 degrees").memory_id
@@ -323,9 +325,9 @@ def test_words_count_in_full_up_to_what_a_few_of_the_rarest_say_and_are_bounded_
 def test_a_long_question_is_not_decided_by_its_words_alone(mixed: MemoryStore) -> None:
     long = "apple pear plum quince cherry fig date lime " * 12
     hit = ask(mixed, long, limit=1)[0]
-    leg = hit.explanation.fts
-    assert 0 < leg.contribution < 0.8 * leg.score
-    assert leg.contribution <= MOST_WORDS * math.log(500) + 1e-6
+    retriever = hit.explanation.fts
+    assert 0 < retriever.contribution < 0.8 * retriever.score
+    assert retriever.contribution <= MOST_WORDS * math.log(500) + 1e-6
     assert hit.explanation.fusion.startswith("evidence(0.")
 
 

@@ -80,7 +80,7 @@ PIECES = [
     ),
     *("\u202e", "ﬁ", "İ", "ß", "ǅ", "\U0010ffff", "\ue000", "½", "Ⅷ", "²"),
 ]
-# Hybrid asks both legs: what either of them does with a question is seen there as well.
+# Hybrid asks both retrievers: what either of them does with a question is seen there as well.
 NATURAL, RAW = {"fts": 7_000, "vector": 7_000, "hybrid": 5_000}, 1_500
 
 

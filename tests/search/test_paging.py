@@ -72,7 +72,7 @@ def test_pages_joined_are_one_list(filled: MemoryStore, mode: str, granularity: 
     ask = {"mode": mode, "granularity": granularity}
     paged = joined(6)
     assert len(paged) == len({each[:3] for each in paged}) == 500
-    # Each leg ranks three times the limit: pages that are larger than these begin another list.
+    # Each retriever ranks three times the limit: a page larger than these begins another list.
     assert paged == joined(2 if granularity == "medium" else 33)
     whole = joined(500)
     assert paged == whole if mode != "hybrid" else sorted(paged) == sorted(whole)

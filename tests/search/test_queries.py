@@ -217,7 +217,7 @@ def test_a_similarity_threshold_is_accepted_and_drops_nothing(arrows: MemoryStor
 # --- Hybrid -----------------------------------------------------------------------------------
 
 
-def test_hybrid_scores_are_rrf_of_the_two_legs(arrows: MemoryStore) -> None:
+def test_hybrid_scores_are_rrf_of_the_two_retrievers(arrows: MemoryStore) -> None:
     # By keyword: a, b. By vector: b, c (and a, which is orthogonal, third).
     arrows.save("zebra zebra zebra north", title="a")
     arrows.save("zebra east b", title="b")
@@ -225,8 +225,12 @@ def test_hybrid_scores_are_rrf_of_the_two_legs(arrows: MemoryStore) -> None:
     found = arrows.search("zebra east", mode="hybrid", fusion="rrf", explain=True).results
     by_title = {hit.title: hit for hit in found}
     for hit in found:
-        legs = [leg for leg in (hit.explanation.fts, hit.explanation.vector) if leg]
-        assert hit.score == pytest.approx(sum(1 / (60 + leg.rank + 1) for leg in legs), abs=1e-12)
+        retrievers = [
+            retriever for retriever in (hit.explanation.fts, hit.explanation.vector) if retriever
+        ]
+        assert hit.score == pytest.approx(
+            sum(1 / (60 + retriever.rank + 1) for retriever in retrievers), abs=1e-12
+        )
     assert by_title["b"].explanation.vector.rank == 0
     assert found[0].title == "b"
 
@@ -241,8 +245,8 @@ def test_a_hit_by_meaning_alone_shows_the_part_that_is_near(open_store: Any) -> 
     assert "east" in hit.snippet
 
 
-def test_each_leg_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) -> None:
-    # Third in both legs beats first in one and far behind in the other.
+def test_each_retriever_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) -> None:
+    # Third in both retrievers beats first in one and far behind in the other.
     for number in range(2):
         arrows.save(f"pear pear pear pear west {number}")
         arrows.save(f"at 0 degrees {number}")
@@ -252,8 +256,8 @@ def test_each_leg_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) ->
     assert titles(arrows, "pear east", limit=1, fusion="rrf") == ["both"]
 
 
-def test_each_leg_looks_at_three_times_a_large_limit(arrows: MemoryStore) -> None:
-    # The hundred and first in both legs, before the fiftieth of either.
+def test_each_retriever_looks_at_three_times_a_large_limit(arrows: MemoryStore) -> None:
+    # The hundred and first in both retrievers, before the fiftieth of either.
     arrows.save_many({"content": f"pear pear pear west {n}"} for n in range(100))
     arrows.save_many({"content": f"at {n / 10} degrees"} for n in range(100))
     arrows.save("pear among many other words that make this one longer at 30", title="both")
@@ -535,11 +539,15 @@ def test_an_explanation_adds_up_to_the_score(
         assert answer.results
         for hit in answer.results:
             why = hit.explanation
-            legs = {"fts": why.fts, "vector": why.vector}
-            shown = {name: leg for name, leg in legs.items() if leg is not None}
+            retrievers = {"fts": why.fts, "vector": why.vector}
+            shown = {
+                name: retriever for name, retriever in retrievers.items() if retriever is not None
+            }
             assert why.final_score == hit.score
-            legs_give = sum(leg.contribution for leg in shown.values())
-            assert why.form * (legs_give + why.neighbours) == pytest.approx(hit.score, abs=1e-5)
+            retrievers_give = sum(retriever.contribution for retriever in shown.values())
+            assert why.form * (retrievers_give + why.neighbours) == pytest.approx(
+                hit.score, abs=1e-5
+            )
             assert set(shown) <= ({mode} if mode != "hybrid" else {"fts", "vector"})
             if mode == "hybrid":
                 assert why.fusion.startswith(named)
@@ -550,7 +558,11 @@ def test_an_explanation_adds_up_to_the_score(
 def test_explained_ranks_count_from_zero_without_gaps(filled: MemoryStore) -> None:
     found = filled.search("user tree token", mode="hybrid", explain=True, limit=50).results
     for name in ("fts", "vector"):
-        ranks = [leg.rank for hit in found if (leg := getattr(hit.explanation, name)) is not None]
+        ranks = [
+            retriever.rank
+            for hit in found
+            if (retriever := getattr(hit.explanation, name)) is not None
+        ]
         assert sorted(ranks) == list(range(len(ranks)))
 
 
@@ -587,7 +599,7 @@ def test_the_order_of_saving_does_not_change_which_hits_are_found(
 
 
 @pytest.mark.parametrize("limit", [10, 20, 50])
-def test_hybrid_is_the_fusion_of_at_least_three_times_the_limit_of_each_leg(
+def test_hybrid_is_the_fusion_of_at_least_three_times_the_limit_of_each_retriever(
     store: MemoryStore, limit: int
 ) -> None:
     chance = random.Random(3)
@@ -603,7 +615,7 @@ def test_hybrid_is_the_fusion_of_at_least_three_times_the_limit_of_each_leg(
             scores[hit.chunk_id] = scores.get(hit.chunk_id, 0) + 1 / (60 + rank + 1)
     fused = store.search(query, mode="hybrid", limit=limit, fusion="rrf").results
     worst = min(hit.score for hit in fused)
-    # Nothing that the legs, looked at that far, put before the last hit may be missing.
+    # Nothing that the retrievers, looked at that far, put before the last hit may be missing.
     assert {each for each, score in scores.items() if score > worst + 1e-9} <= {
         hit.chunk_id for hit in fused
     }

@@ -129,7 +129,7 @@ def test_a_short_text_is_not_shown_twice(run: Run, stocked: byheart.MemoryStore)
     assert ran.out.count("query of Anna") == 1
 
 
-def test_explain_shows_each_leg(run: Run, stocked: byheart.MemoryStore) -> None:
+def test_explain_shows_each_retriever(run: Run, stocked: byheart.MemoryStore) -> None:
     ran = run("search", "tea", "--explain", "--limit", "1", "--fusion", "rrf")
     assert re.search(r"fts     rank 1  score [\d.]+  adds 0\.016393  \(tea [\d.]+\)", ran.out)
     assert re.search(r"vector  rank 1  score [\d.]+  adds 0\.016393", ran.out)

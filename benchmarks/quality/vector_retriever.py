@@ -1,4 +1,4 @@
-"""A vector leg of its own: the product ranks and fuses, but with other vectors than the store's."""
+"""Search with other vectors than those of the store; the product ranks and fuses."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _name(document: Document, passage: Passage, in_chunks: bool) -> str:
     return name_chunk(document.name, passage.chunk.start_char) if in_chunks else document.name
 
 
-class VectorLeg:
+class VectorRetriever:
     """Windows of all chunks of a store, and how a chunk is compared by them."""
 
     def __init__(
@@ -124,13 +124,13 @@ class VectorLeg:
         return self._chunk_nos[inside], of_chunks[inside]
 
 
-def make_leg(
+def make_retriever(
     shown: FilledStore,
     words: FilledStore,
     how: Variation,
     kept: KeptVectors,
     poolings: Sequence[Pooling] = (MEAN,),
-) -> VectorLeg:
+) -> VectorRetriever:
     """Embed the chunks that one store shows, for use beside the words of another or the same."""
     tokens = kept.model.embedder
     texts = [texts_of(each.passage, how, tokens) for each in shown.places]
@@ -138,34 +138,34 @@ def make_leg(
     ends = np.cumsum([len(some) for some in texts])
     both = zip(shown.places, words.places, strict=True)
     assert all(one.document == other.document for one, other in both), "the same chunks"
-    return VectorLeg(words.places, np.split(flat, ends[:-1]), how.windows)
+    return VectorRetriever(words.places, np.split(flat, ends[:-1]), how.windows)
 
 
 class OtherVectors(ArraySearch):
     """A store's index with another vector retriever; all else is the index's own."""
 
-    def __init__(self, index: ArraySearch, leg: VectorLeg) -> None:
+    def __init__(self, index: ArraySearch, retriever: VectorRetriever) -> None:
         self.__dict__.update(index.__dict__)
-        self._leg = leg
+        self._retriever = retriever
 
     def _rank_by_vector(self, question: Asked, selection: Selection, depth: int) -> Ranked:
         """Rank all chunks by their cosines; nothing here is superseded."""
         del selection
         where = question.where
-        numbers, cosines = self._leg.compare(question.vector, where)
+        numbers, cosines = self._retriever.compare(question.vector, where)
         order = np.lexsort((numbers, -cosines))[: 0 if where.superseded else depth]
         return Ranked(numbers[order], cosines[order])
 
     def _background(self, question: Asked, selection: Selection) -> Background:
         """Look at all chunks; the product looks at some hundreds, which is the same within .002."""
         del selection
-        _, cosines = self._leg.compare(question.vector, question.where)
+        _, cosines = self._retriever.compare(question.vector, question.where)
         return Background(float(cosines.mean()), float(cosines.std()), len(cosines))
 
     def _cosines(self, vector: Vectors | None, chunk_nos: Numbers, known: Ranked) -> Figures:
         """Look the cosines of some chunks up; all are of the question's conversation."""
         del vector, known
-        return self._leg.look_up(chunk_nos)
+        return self._retriever.look_up(chunk_nos)
 
 
 def rank_chunks(
