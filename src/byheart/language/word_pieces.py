@@ -16,7 +16,7 @@ from functools import lru_cache
 from byheart.language.detection import UNDETERMINED, detect_language
 from byheart.language.terms import STOP_WORDS, UNSPACED, query_terms, tokens
 
-# It stands in front of each piece. No token of FTS5 has it, so pieces and words never mix.
+# This character is in front of each piece. No token of FTS5 has it, so pieces and words never mix.
 MARK = "~"
 _LENGTH = 4
 # Marks that belong to letters, and the blocks of Indian scripts without their full stops.

@@ -1,4 +1,4 @@
-"""Describe each field of a memory once: everything else is derived from this table.
+"""Describe each field of a memory once, in one table.
 
 Everything else is derived from it: which fields `save`, `update` and `log` accept and how they are
 checked, the filters of every verb, the columns of the database and the arrays of the index, JSON

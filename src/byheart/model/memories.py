@@ -43,7 +43,7 @@ RUNNING_SUMMARY_ID = ""
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading that a passage stands under; `start_char` tells two of the same title apart."""
+    """A heading above a passage; `start_char` tells two headings with the same title apart."""
 
     level: int
     title: str

@@ -243,7 +243,7 @@ class Importer:
             adopter.leave_out(item.what)
             return None
         if isinstance(item, foreign.OwnFile):
-            assert source.folder is not None, "it stands in one"
+            assert source.folder is not None, "the file is in a folder"
             return self._take_own(item.path, source.folder)
         key = adopter.key_of_output(item)
         if key is not None and transactions.known(self._storage, [key]):

@@ -490,7 +490,7 @@ class _Prepared:
     chunks: int = 0
     model: Model | None = None
     vanished: bool = False
-    """Deleted after it was seen, which is nobody's mistake."""
+    """The file was deleted after it was listed, which is no error."""
     secrets: Mapping[str, int] = field(default_factory=dict)
     """How many secrets of each kind were taken out."""
 

@@ -202,7 +202,7 @@ def read_fields(names: Sequence[str], row: Any) -> list[Any]:
 
 
 def to_memory(row: Any) -> Memory:
-    """Read a row of `MEMORY`: its columns stand in the order of the noun's fields."""
+    """Read a row of `MEMORY`: its columns are in the order of the fields of `Memory`."""
     values: Any = list(row)
     _decode(values, _MEMORY_DECODERS)
     values.append(hash_of(row[_CONTENT_AT]) != row[_HASH_AT])

@@ -15,7 +15,7 @@ class Change:
 
     path: str
     is_dir: bool | None
-    """None if nobody can say any more."""
+    """None if it is unknown, because the path no longer exists."""
 
 
 EVERYTHING = Change("", is_dir=True)

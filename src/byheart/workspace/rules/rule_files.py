@@ -19,7 +19,7 @@ class RuleFile:
 
     where: str
     skip: int = 0
-    """How many characters of a path lead to the folder the file stands in."""
+    """The number of characters of a path that lead to the folder of the file."""
     lead: str = ""
     """For a file above the root: the path from its folder to the root, with a slash."""
     by_name: dict[str, list[Glob]] = field(default_factory=dict)
