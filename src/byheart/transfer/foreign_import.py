@@ -49,7 +49,7 @@ class Tally:
                 self.shortened += kept.shortened
 
 
-class Adopter:
+class ItemConverter:
     """Build requests from a file's pieces, with stable names and, if captured, without secrets."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Adopter:
         """Return the latest time of each session so far, in a form that a bookmark can store."""
         return {session_id: at.isoformat() for session_id, at in self._latest.items()}
 
-    def adopt(self, piece: Piece) -> SaveRequest | None:
+    def convert(self, piece: Piece) -> SaveRequest | None:
         """Return the request for a piece, or None if nothing is to be kept."""
         if not self._format.is_captured:
             return self._request(piece)

@@ -42,7 +42,7 @@ from byheart.transfer import foreign, jsonl, vault
 from byheart.transfer.decoding import MARK_BYTES, as_utf8
 from byheart.transfer.exporting import FORMATS
 from byheart.transfer.file_sync import Outcome, Reviser, Update, from_elsewhere
-from byheart.transfer.foreign_import import Adopter, CheckTurn, Tally
+from byheart.transfer.foreign_import import CheckTurn, ItemConverter, Tally
 from byheart.transfer.json_lines import number_lines, parse_object
 from byheart.transfer.loading import Loader
 
@@ -191,10 +191,10 @@ class Importer:
     def _import_source(
         self, format_: foreign.Format, source: foreign.Source, *, is_certain: bool
     ) -> None:
-        adopter = Adopter(format_, self._settings, self._check_turn, self._tally)
+        converter = ItemConverter(format_, self._settings, self._check_turn, self._tally)
         before, held = self._done, self._held
         items = self._items(foreign.Reading(format_, source), before)
-        self._gather(items, partial(self._take_item, adopter, source), self._adopt)
+        self._gather(items, partial(self._take_item, converter, source), self._save_items)
         if self._held == held and not is_certain:
             self._complain(source.name, foreign.nothing_of(format_, source))
         self._done = before + source.size
@@ -209,7 +209,7 @@ class Importer:
         place = os.fsencode(path).decode(errors="replace")
         space, bookmarks = self._settings.space, self._storage.bookmarks
         growing = foreign.Growing(path, name, bookmarks.find(place, space))
-        adopter = Adopter(
+        converter = ItemConverter(
             growing.format,
             self._settings,
             self._check_turn,
@@ -219,8 +219,10 @@ class Importer:
         )
         clean = partial(capture_title, settings=self._settings)
         for items in growing.parts():
-            self._gather(items, partial(self._take_item, adopter, growing.source), self._adopt)
-            bookmarks.put(place, space, growing.bookmark(adopter.said, adopter.latest, clean))
+            self._gather(
+                items, partial(self._take_item, converter, growing.source), self._save_items
+            )
+            bookmarks.put(place, space, growing.bookmark(converter.said, converter.latest, clean))
         return self._result({name: 1})
 
     @property
@@ -235,30 +237,30 @@ class Importer:
 
     def _take_item(
         self,
-        adopter: Adopter,
+        converter: ItemConverter,
         source: foreign.Source,
         item: foreign.Piece | foreign.OwnFile | foreign.Omission,
     ) -> SaveRequest | None:
         if isinstance(item, foreign.Omission):
-            adopter.leave_out(item.what)
+            converter.leave_out(item.what)
             return None
         if isinstance(item, foreign.OwnFile):
             assert source.folder is not None, "the file is in a folder"
             return self._take_own(item.path, source.folder)
-        key = adopter.key_of_output(item)
+        key = converter.key_of_output(item)
         if key is not None and transactions.known(self._storage, [key]):
             # The secret scan takes ten times as long, so it is not repeated for a known output.
-            adopter.pass_over(key)
+            converter.pass_over(key)
             self._counts.unchanged += 1
             return None
-        request = adopter.adopt(item)
+        request = converter.convert(item)
         self._remark(source.name, item.flaws)
         return request
 
     def _remark(self, place: str, flaws: Iterable[vault.Flaw]) -> None:
         self._counts.remarks += (Remark(place, flaw.what, flaw.reason) for flaw in flaws)
 
-    def _adopt(self, requests: list[SaveRequest]) -> None:
+    def _save_items(self, requests: list[SaveRequest]) -> None:
         """Save new items, and update known ones from their source."""
         requests = self._without_secrets(requests)
         distinct: dict[DedupKey, SaveRequest] = {}
