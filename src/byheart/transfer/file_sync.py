@@ -31,7 +31,7 @@ def from_elsewhere(request: SaveRequest) -> SaveRequest:
     return replace(request, origin=request.origin or "import")
 
 
-class Reviser:
+class SourceSync:
     """Update memories from the files they belong to."""
 
     def __init__(

@@ -41,7 +41,7 @@ from byheart.system.file_opening import open_to_read
 from byheart.transfer import foreign, jsonl, vault
 from byheart.transfer.decoding import MARK_BYTES, as_utf8
 from byheart.transfer.exporting import FORMATS
-from byheart.transfer.file_sync import Outcome, Reviser, Update, from_elsewhere
+from byheart.transfer.file_sync import Outcome, SourceSync, Update, from_elsewhere
 from byheart.transfer.foreign_import import CheckTurn, ItemConverter, Tally
 from byheart.transfer.json_lines import number_lines, parse_object
 from byheart.transfer.loading import Loader
@@ -100,7 +100,7 @@ class Importer:
     ) -> None:
         self._storage = storage
         self._saver = saver
-        self._reviser = Reviser(storage, update, settings, force=force, dry_run=dry_run)
+        self._source_sync = SourceSync(storage, update, settings, force=force, dry_run=dry_run)
         self._settings = settings
         self._check_turn = check_turn
         self._keep_turns = keep_turns
@@ -342,7 +342,7 @@ class Importer:
 
     def _follow(self, request: SaveRequest, held: SaveResult) -> None:
         try:
-            outcome = self._reviser.follow(request, held)
+            outcome = self._source_sync.follow(request, held)
             self._counts.add(outcome)
             self._tally.count_captured([request.key] if outcome == "updated" else [])
         except (Conflict, InvalidInput, NotFound) as error:
@@ -537,7 +537,7 @@ class Importer:
         if file.memory_id is None and path != folder and not file.fields["content"].strip():
             self._tally.left_out["empty note"] += 1
             return None
-        taken = self._reviser.take(file, path, folder)
+        taken = self._source_sync.take(file, path, folder)
         self._remark(vault.place_of(path, folder), file.flaws)
         if isinstance(taken, SaveRequest):
             return taken
