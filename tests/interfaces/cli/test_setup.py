@@ -448,7 +448,7 @@ def test_without_a_client_all_are_listed(
     write(home, "vscode", "{")
     run("setup", "cursor")
     lines = run("setup").out.splitlines()
-    assert lines[0].split() == ["CLIENT", "FOUND", "SET", "UP", "HOOKS", "FILE"]
+    assert lines[0].split() == ["CLIENT", "FOUND", "SETUP", "HOOKS", "FILE"]
     assert [line.split()[:4] for line in lines[1:-1]] == [
         ["claude-code", "no", "no", "no"],
         ["claude-desktop", "no", "no", "-"],

@@ -232,7 +232,7 @@ def _show_states(invocation: Invocation, states: Sequence[ClientState]) -> None:
         (
             Column("CLIENT", style="name"),
             Column("FOUND"),
-            Column("SET UP"),
+            Column("SETUP"),
             Column("HOOKS"),
             Column("FILE", wide=True, style="dim"),
         ),
