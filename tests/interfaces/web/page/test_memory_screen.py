@@ -267,3 +267,16 @@ def test_texts_without_words_in_common_are_shown_as_one_replaced_by_the_other(
     expect(page.locator(".diff del")).to_have_count(1)
     expect(page.locator(".diff ins")).to_have_count(1)
     expect(page.locator(".diff ins")).to_contain_text("wait until Monday morning, whatever")
+
+
+def test_a_summary_of_the_earlier_text_is_told_and_made_anew(page: Page, site: Site) -> None:
+    with site.open_store() as store:
+        one = store.save("The gate closes at six.", summary="Closing time: six.").memory_id
+    show(page, site, one, "?edit=1")
+    page.get_by_label("Text", exact=True).fill("The gate closes at seven.")
+    expect(page.locator(".editor")).to_contain_text("It was written for the earlier text")
+    page.get_by_label("Summary").fill("")
+    page.get_by_role("button", name=re.compile("^Save")).click()
+    expect(page.locator("h1")).to_have_text("The gate closes at seven.")
+    page.keyboard.press("u")
+    expect(page.locator("h1")).to_have_text("Closing time: six.")

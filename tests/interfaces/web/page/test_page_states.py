@@ -194,6 +194,7 @@ def test_an_empty_store_says_on_every_screen_how_to_begin(
     context = browser.new_context(base_url=site.url)
     page = context.new_page()
     page.goto(site.login_address())
+    page.wait_for_selector(".shell")
     for address, told in {
         "/": "byheart save",
         "/ui/timeline": "No memories yet",

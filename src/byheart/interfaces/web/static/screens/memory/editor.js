@@ -1,7 +1,7 @@
 // The editor of a memory. If somebody else was faster, it shows both texts.
 import { get, memoryPath, patch, wrap } from "../../core/api.js";
 import { localDay, visible } from "../../core/format.js";
-import { html, useEffect, useId, useRef, useState } from "../../core/lib.js";
+import { html, useEffect, useId, useLayoutEffect, useRef, useState } from "../../core/lib.js";
 import { guardLeaving } from "../../core/router.js";
 import { Diff } from "../../parts/diff.js";
 import { ErrorNote, Note } from "../../parts/page.js";
@@ -10,12 +10,13 @@ import { say } from "../../parts/toast.js";
 /** A text that is longer than this cannot be edited in a browser with ease. */
 const MOST_CHARS = 1_000_000;
 
-/** @typedef {{content: string, title: string, kind: string, tags: string, importance: string, expires_at: string}} Draft */
+/** @typedef {{content: string, title: string, summary: string, kind: string, tags: string, importance: string, expires_at: string}} Draft */
 
 /** @param {any} memory @returns {Draft} */
 const draftOf = (memory) => ({
   content: memory.content,
   title: memory.title ?? "",
+  summary: memory.derived.includes("summary") ? "" : memory.summary,
   kind: memory.kind,
   tags: memory.tags.join(", "),
   importance: memory.derived.includes("importance") ? "" : String(memory.importance),
@@ -28,6 +29,7 @@ function changesOf(draft, before) {
   const changed = {};
   if (draft.content !== before.content) changed.content = draft.content;
   if (draft.title !== before.title) changed.title = draft.title.trim() || null;
+  if (draft.summary !== before.summary) changed.summary = draft.summary.trim() || null;
   if (draft.kind !== before.kind) changed.kind = draft.kind.trim();
   if (draft.tags !== before.tags) changed.tags = draft.tags.split(",").map((each) => each.trim()).filter(Boolean);
   if (draft.importance !== before.importance) changed.importance = draft.importance === "" ? null : Number(draft.importance);
@@ -64,7 +66,8 @@ export function Editor({ memory, reload, onDone }) {
   const text = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const changes = changesOf(draft, draftOf(base));
   const dirty = Object.keys(changes).length > 0;
-  useEffect(() => {
+  // Before the next paint: a person who types fast would press the keys of the screen.
+  useLayoutEffect(() => {
     text.current?.setSelectionRange(0, 0); // a long text is read from its start
     text.current?.focus();
   }, []);
@@ -83,7 +86,7 @@ export function Editor({ memory, reload, onDone }) {
     setError(null);
     try {
       const saved = await patch(memoryPath(base.memory_id), { ...changes, expected_version: version });
-      const before = Object.fromEntries(Object.keys(changes).map((name) => [name, base[name]]));
+      const before = Object.fromEntries(Object.keys(changes).map((name) => [name, base.derived.includes(name) ? null : base[name]]));
       leave();
       reload();
       say(`Saved as version ${saved.version}.`, { undo: async () => { await patch(memoryPath(base.memory_id), { ...before, expected_version: saved.version }); reload(); } });
@@ -113,6 +116,11 @@ export function Editor({ memory, reload, onDone }) {
       <div class="field">
         <label for="${id}-content">Text</label>
         <textarea ref=${text} id="${id}-content" rows=${Math.min(24, Math.max(6, draft.content.split("\n").length + 2))} dir="auto" required value=${draft.content} onInput=${set("content")}></textarea>
+      </div>
+      <div class="field">
+        <label for="${id}-summary">Summary</label>
+        <input id="${id}-summary" dir="auto" placeholder="made from the text" aria-describedby="${id}-stale" value=${draft.summary} onInput=${set("summary")} />
+        <p class="hint" id="${id}-stale" role="status">${draft.summary && changes.content !== undefined && changes.summary === undefined && "It was written for the earlier text: change it, or empty it to have one made."}</p>
       </div>
       <div class="field-row">
         <div class="field"><label for="${id}-title">Title</label><input id="${id}-title" dir="auto" value=${draft.title} onInput=${set("title")} /></div>
