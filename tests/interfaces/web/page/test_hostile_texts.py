@@ -132,6 +132,25 @@ def test_unseen_and_turning_characters_are_shown_by_their_code(
     expect(victim.locator("h1")).to_contain_text("⟦U+202E⟧")
 
 
+def test_long_words_do_not_make_a_phone_scroll_sideways(page: Page, site: Site) -> None:
+    tag, session = "t" * 120, "s" * 200
+    with site.open_store() as store:
+        long = store.save("W" * 2000, title="T" * 400, tags=[tag], session_id=session).memory_id
+        store.log(session, "user", "u" * 500)
+    page.set_viewport_size({"width": 390, "height": 844})
+    for address, shown in (
+        (f"/?tags={tag}", ".hit"),
+        (f"/ui/memory/{long}", ".rendered"),
+        (f"/ui/sessions/{session}", ".turn-save"),
+        (f"/ui/context?session={session}&q=W", ".receipt"),
+    ):
+        page.goto(site.url + address)
+        page.wait_for_selector(shown)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, address
+    site.cli("forget", "--session-id", session, "--yes")
+
+
 @pytest.mark.slow
 def test_ten_megabytes_in_one_line_do_not_stop_the_page(page: Page, site: Site) -> None:
     with site.open_store() as store:

@@ -71,7 +71,7 @@ export function Editor({ memory, reload, onDone }) {
     text.current?.setSelectionRange(0, 0); // a long text is read from its start
     text.current?.focus();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     guardLeaving(dirty ? () => confirm("Your changes are not saved. Leave anyway?") : null);
     return () => guardLeaving(null);
   }, [dirty]);
