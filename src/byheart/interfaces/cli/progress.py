@@ -26,6 +26,9 @@ class Bar:
         self._title = title
         self._shown: tuple[Progress, TaskID] | None = None
         self._started = self._told = time.monotonic()
+        # Work may have phases, which begin again at zero: when this one began, and what was done.
+        self._phase_began = self._last_shown = self._started
+        self._done = 0.0
 
     @property
     def seconds(self) -> float:
@@ -39,6 +42,7 @@ class Bar:
 
     def __enter__(self) -> Bar:
         self._started = self._told = time.monotonic()
+        self._phase_began = self._last_shown = self._started
         self.open()
         return self
 
@@ -67,11 +71,15 @@ class Bar:
         self, done: float, total: float | None, note: str, *, seconds_left: float | None = None
     ) -> None:
         """Move the bar and describe the work done; without a total, the bar only runs."""
+        if done < self._done:
+            self._phase_began = self._last_shown
+        self._done, self._last_shown = done, time.monotonic()
         if self._shown is None and (sys.stderr.isatty() or not self._is_time_for_a_line()):
             return
         if seconds_left is None and total and total * _LEAST_SHARE <= done < total:
             # Work comes in batches of several seconds, too few for rich's own estimate.
-            seconds_left = self.seconds * max(total - done, 0) / done
+            seconds = self._last_shown - self._phase_began
+            seconds_left = seconds * max(total - done, 0) / done
         if seconds_left is not None:
             note += f", {duration(seconds_left)} left"
         if self._shown is None:
