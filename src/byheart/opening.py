@@ -211,6 +211,11 @@ def _file_path(address: str) -> Path:
             "a store lives in a file, so that other processes can share it",
             "give a path, for example one in a temporary folder",
         )
+    if address.startswith(tuple(each.removesuffix("//") for each in _POSTGRES)):
+        raise StoreUnreachable(
+            "an address of a database has // after its first colon",
+            "for example postgresql://user@host/database",
+        )
     if "://" in address or address.startswith("file:"):
         raise StoreUnreachable(
             f"there is no backend for {address.split(':')[0]}:// addresses",

@@ -225,8 +225,8 @@ def store_address(default: Callable[[], str], doc: str, default_text: str) -> An
 
 
 def is_not_a_path(text: str) -> bool:
-    """Return whether the address of a store is a URL, or a store in memory."""
-    return "://" in text or text == ":memory:"
+    """Return whether the address of a store is a URL, even a mistyped one, or a store in memory."""
+    return "://" in text or text.startswith(("postgres:", "postgresql:")) or text == ":memory:"
 
 
 def _expand(text: str, given: Given) -> Path:

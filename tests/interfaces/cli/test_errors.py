@@ -153,6 +153,16 @@ def test_an_address_without_a_backend_is_refused(run: Run) -> None:
     assert "mysql://" in ran.err
 
 
+@pytest.mark.parametrize("address", ["postgresql:", "postgres:host/db"])
+def test_an_address_of_a_database_without_slashes_is_no_file(
+    run: Run, home: Path, address: str
+) -> None:
+    ran = run("--db", address, "save", "x")
+    assert ran.code != 0
+    assert "has // after its first colon" in ran.err
+    assert list(home.glob("postgres*")) == []
+
+
 def test_a_mistyped_store_is_not_made_by_a_command_that_only_reads(run: Run, home: Path) -> None:
     ran = run("list", "--db", str(home / "mistyped.db"))
     assert ran.code == 1

@@ -656,6 +656,7 @@ def test_no_output_of_setup_has_the_password_of_the_database(
     run: Run, home: Path, client: str
 ) -> None:
     preview = run("setup", client, "--db", SECRET, "--dry-run")
+    assert "the file would hold the database password" in preview.out
     added = run("setup", client, "--db", SECRET)
     assert "the file now holds the database password" in added.out
     assert "~/.pgpass" in added.out

@@ -100,8 +100,9 @@ def setup_command(
         if project and around:
             remarks.append("this applies to everyone who shares the file")
         if with_password:
+            holds = "would hold" if dry_run else "now holds"
             remarks.append(
-                "the file now holds the database password, and lists of processes show it: better "
+                f"the file {holds} the database password, and lists of processes show it: better "
                 f"leave it out of the address; {_KEEP_PASSWORD}"
             )
         if project and Path(launch.command).is_absolute():
