@@ -27,7 +27,7 @@ def test_the_time_left_is_estimated_from_the_phase_of_the_work(
             bar.show(done, total, note)
     assert capsys.readouterr().err.splitlines() == [
         "copying: 500 rows, 1:40 min left",
-        "copying: 1,000 rows, 0 s left",
+        "copying: 1,000 rows",
         "copying: 10 searches, 48 s left",
         "copying: 20 searches, 36 s left",
     ]
