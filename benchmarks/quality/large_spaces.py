@@ -18,7 +18,8 @@ from pathlib import Path
 
 from measures import measure
 from sets import RetrievalSet, find_sets, read_set
-from systems import MODES, Byheart, open_store
+from stores import open_store, store_path
+from systems import MODES
 
 import byheart
 from byheart.opening import copy_store
@@ -29,24 +30,21 @@ from tests.postgres_server import private_server
 
 def compare(whole: RetrievalSet, stores: Path, address: str, most: int) -> Iterator[str]:
     """Ask both databases; give a line for each mode."""
-    with open_store(stores, whole) as (local, names):
-        copy_store(stores / f"{whole.name}.db", address)
+    with open_store(stores, whole) as local:
+        copy_store(store_path(stores, whole), address)
         with byheart.open(address, space=whole.name, postgres_local_chunks=0) as large:
             large.search("the first question reads the index")
             large._storage.refresh(whole.name)
+            both = (local, local._replace(store=large))
             for mode in MODES:
                 figures: list[list[float]] = [[], []]
                 differing = 0
                 for question in whole.questions[:most]:
-                    scope = {"session_id": question.group} if question.group else {}
-                    answers = [
-                        each.search(question.text, 10, mode=mode, **scope)
-                        for each in (local, large)
-                    ]
+                    answers = [each.search(question, limit=10, mode=mode) for each in both]
                     assert answers[1].index.kept_in == "database"
                     differing += answers[0].results != answers[1].results
-                    for at, store in enumerate((local, large)):
-                        found = Byheart(store, names, mode).find(question)
+                    for at, each in enumerate(both):
+                        found = each.find(question, mode=mode, granularity="coarse")
                         figures[at].append(measure(found, question.gains)["ndcg@10"])
                 means = [statistics.mean(each) for each in figures]
                 yield (

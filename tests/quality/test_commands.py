@@ -129,3 +129,12 @@ def test_families_keep_a_constant_that_another_value_does_not_better(
     rows = read_rows(run("families.py", "--only", "MOST_WORDS", data=data, stores=stores))
     assert rows[-1][0] == "MOST_WORDS"
     assert rows[-1][2:] == ["built"] * 3
+
+
+@pytest.mark.slow
+def test_large_spaces_answer_as_a_store_in_a_file(data: Path, stores: Path) -> None:
+    lines = run("large_spaces.py", data=data, stores=stores).splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        [name, mode] for name in ("notes", "talks") for mode in ("fts", "vector", "hybrid")
+    ]
+    assert all(", 0 answers differ; " in line for line in lines)
