@@ -16,11 +16,12 @@ from sets import Document, Question, name_chunk
 from token_model import MEAN, Pooling
 from variations import Compared, Variation, texts_of
 
-from byheart.contracts import Background, Ranked, Vectors
+from byheart.contracts import Background, Vectors
 from byheart.contracts import Question as Asked
 from byheart.embedding.vectorizer import Passage, passages
-from byheart.index.array_search import Selection
+from byheart.index.array_search import Ranked, WordScores
 from byheart.index.candidates import ArraySearch
+from byheart.index.selections import Selection
 from byheart.model import Filter
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
@@ -154,7 +155,7 @@ class OtherVectors(ArraySearch):
         where = question.where
         numbers, cosines = self._retriever.compare(question.vector, where)
         order = np.lexsort((numbers, -cosines))[: 0 if where.superseded else depth]
-        return Ranked(numbers[order], cosines[order])
+        return Ranked(self._view.slots_of(numbers[order]), cosines[order])
 
     def _background(self, question: Asked, selection: Selection) -> Background:
         """Look at all chunks; the product looks at some hundreds, which is the same within .002."""
@@ -162,10 +163,14 @@ class OtherVectors(ArraySearch):
         _, cosines = self._retriever.compare(question.vector, question.where)
         return Background(float(cosines.mean()), float(cosines.std()), len(cosines))
 
-    def _cosines(self, vector: Vectors | None, chunk_nos: Numbers, known: Ranked) -> Figures:
+    def _figures(
+        self, slots: Numbers, scored: WordScores | None, vector: Vectors | None, known: Ranked
+    ) -> tuple[Figures, Figures]:
         """Look the cosines of some chunks up; all are of the question's conversation."""
-        del vector, known
-        return self._retriever.look_up(chunk_nos)
+        bm25, none = super()._figures(slots, scored, None, known)
+        if vector is None:
+            return bm25, none
+        return bm25, self._retriever.look_up(self._view.chunks.chunk_nos.take(slots))
 
 
 def rank_chunks(
