@@ -70,6 +70,7 @@ def test_a_question_without_a_time_has_no_factors() -> None:
         ("What did we talk about last week?", True),
         ("in May 2023", True),
         ("what's new since 3 November 2026?", True),
+        ("what\u2019s new since yesterday?", True),
         ("what did we decide last week about the ports?", False),
         ("where was Anna yesterday?", False),
         ("what happened?", False),

@@ -27,6 +27,7 @@ from byheart.model.times import to_micros
 _AFTER, _BEFORE = 7 * 86_400 * 10**6, 2 * 86_400 * 10**6
 _LENGTHS = 7
 _WORD = re.compile(r"\w+")
+_APOSTROPHE = re.compile("['\u2019]")
 # Words that ask what there is, whatever it is about.
 _GENERAL_WORDS = frozenset(
     _WORD.findall(
@@ -63,7 +64,7 @@ def names_nothing_else(query: str, times: Sequence[TimeInQuestion]) -> bool:
     rest = query.casefold()
     for each in times:
         rest = rest.replace(each.named.text.casefold(), " ")
-    return bool(times) and _GENERAL_WORDS.issuperset(_WORD.findall(rest.replace("'", "")))
+    return bool(times) and _GENERAL_WORDS.issuperset(_WORD.findall(_APOSTROPHE.sub("", rest)))
 
 
 def find_nearness(events: Spans | None, times: Sequence[TimeInQuestion]) -> Figures | None:
