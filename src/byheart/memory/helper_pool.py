@@ -1,8 +1,8 @@
 """Derive texts in helper processes, so that a long index run uses more than one core.
 
-Python runs one thread at a time, and a half of such a run is Python code that needs no store. A
-helper is a new Python process, not a fork, because a store that is open cannot be used in a child.
-It gets requests through a pipe and ends with the pipe, also if this process is killed.
+Python runs one thread at a time, and more than half of such a run is Python code that needs no
+store. A helper is a new Python process, not a fork, because a store that is open cannot be used in
+a child. It gets requests through a pipe and ends with the pipe, also if this process is killed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _END_SECONDS = 5.0
 class _Helper:
     """Represent one helper process."""
 
-    def __init__(self, settings: Settings, tokens: TokenCounter) -> None:
+    def __init__(self) -> None:
         # -P: the folder that the user is in must not take the place of any module.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE],
@@ -38,6 +38,9 @@ class _Helper:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is for the process that writes, which ends the helpers
         )
+
+    def prepare(self, settings: Settings, tokens: TokenCounter) -> None:
+        """Send what all texts are derived with."""
         self._send((settings, tokens))
 
     def derive(self, request: SaveRequest, redacted: Redacted) -> Derived | None:
@@ -73,14 +76,16 @@ class HelperPool:
         self._idle: SimpleQueue[_Helper] = SimpleQueue()
         with contextlib.suppress(OSError):  # no more processes or pipes can be made
             for _ in range(helpers):
-                self._helpers.append(_Helper(settings, tokens))
-                self._idle.put(self._helpers[-1])
+                helper = _Helper()
+                self._helpers.append(helper)
+                helper.prepare(settings, tokens)
+                self._idle.put(helper)
 
     def derive(self, request: SaveRequest, redacted: Redacted) -> Derived | None:
         """Derive a text in an idle helper; return `None` if the caller has to derive it.
 
-        An error in a helper is not sent: the caller meets it again, with all that it says. A
-        helper that has ended gets nothing any more.
+        A helper does not send its errors: the caller derives the text too, and meets the same
+        error. A helper that has ended gets no further texts.
         """
         try:
             helper = self._idle.get_nowait()
