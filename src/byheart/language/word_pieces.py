@@ -28,7 +28,8 @@ _WORD = re.compile(rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])++")
 _WORD_BEYOND_ASCII = re.compile(
     rf"[0-9A-Za-z]*+(?:[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}])(?:[^\W_{UNSPACED}]|[{_MARKS}])*+"
 )
-# Vietnamese alone has these letters. Its marks tell words apart: `đội` and `đối` are two words.
+# Hardly any other language has these letters (Yoruba and Igbo have some of them). The marks of
+# Vietnamese tell words apart: `đội` and `đối` are two words.
 _VIETNAMESE = re.compile("[\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9]")
 _ENGLISH = "en"
 # Words that no other language writes so: most English texts need no detection.
