@@ -7,7 +7,6 @@ is asked within its session, and at its own date or a day after the conversation
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -141,11 +140,12 @@ def _item(document: Document, moment: datetime | None) -> dict[str, Any]:
 def _moments(
     whole: RetrievalSet, dated: list[tuple[Document, datetime]]
 ) -> Iterator[tuple[str, datetime]]:
-    asked = [*whole.questions, *whole.unanswerable]
-    if dated:
-        with contextlib.suppress(KeyError):  # a question about no conversation, without a date
-            for each, moment in date_questions(asked, dated):
-                yield each.name, moment
+    """Give the questions that have a date or a conversation the moment at which they are asked."""
+    groups = {document.group for document, _ in dated}
+    asked = (*whole.questions, *whole.unanswerable)
+    with_time = [each for each in asked if each.date or each.group in groups]
+    for each, moment in date_questions(with_time, dated):
+        yield each.name, moment
 
 
 def _show(total: int) -> Any:

@@ -68,11 +68,10 @@ def _measure(
     times: bool,
 ) -> float:
     scope = {"session_id": question.group, "include_global": False} if question.group else {}
-    stopped_clock.StoppedClock.moment = moment
-    answer = store.search(
-        question.text, mode=mode, granularity="coarse", limit=10, times=times, **scope
-    )
-    stopped_clock.StoppedClock.moment = None
+    with stopped_clock.stop_at(moment):
+        answer = store.search(
+            question.text, mode=mode, granularity="coarse", limit=10, times=times, **scope
+        )
     return measure([names[hit.memory_id] for hit in answer.results], question.gains)["ndcg@10"]
 
 
