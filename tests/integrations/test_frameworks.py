@@ -186,6 +186,8 @@ def test_the_store_of_langgraph_filters_as_langgraph_s_own_store_does(store: Mem
         ]
 
     assert use(ByheartStore(store)) == use(InMemoryStore())
+    for items in (ByheartStore(store), InMemoryStore()):
+        assert items.search(("f",), query="a", limit=0) == []
     # Values of two kinds are not compared, where the other store fails.
     assert ByheartStore(store).search(("f",), filter={"text": {"$gt": 1}}) == []
     with pytest.raises(InvalidInput, match="unknown operator"):

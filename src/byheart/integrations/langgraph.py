@@ -102,7 +102,7 @@ class ByheartStore(BaseStore):
         tags = [_tag("ns:", op.namespace_prefix)] if op.namespace_prefix else None
         last = op.offset + op.limit
         if op.query:
-            found = self._ranked(op.query, tags, _PAGE if op.filter else min(last, _PAGE))
+            found = self._ranked(op.query, tags, _PAGE if op.filter else max(1, min(last, _PAGE)))
         else:
             found = self._all(tags)
         wanted = (pair for pair in found if _agrees(pair[0].metadata["value"], op.filter or {}))
