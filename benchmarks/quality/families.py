@@ -149,8 +149,8 @@ def render_choices(
         ]
         shown = ["built" if each is None else _shown(name, each) for each in chosen]
         value: Any = getattr(evidence_fusion, name)
-        stands = value.tolist() if isinstance(value, np.ndarray) else value
-        lines.append(f"| {name} | {stands} | {' | '.join(shown)} |")
+        current = value.tolist() if isinstance(value, np.ndarray) else value
+        lines.append(f"| {name} | {current} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
