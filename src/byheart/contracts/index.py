@@ -112,7 +112,7 @@ class TermsPresent(Protocol):
     """Say which terms the chunks of rows have; an array is one, and so is a lookup."""
 
     def __getitem__(self, rows: Numbers, /) -> NDArray[np.bool_]:
-        """Give a list for each row: one value for each term of `document_frequency`, in order."""
+        """Tell for each row which terms of `document_frequency` the chunk has, in their order."""
         ...
 
 

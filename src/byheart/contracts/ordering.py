@@ -16,7 +16,8 @@ def best_first(*scores: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
     first, *further = scores
     if len(first) < _FEW:
         return np.lexsort([-each for each in reversed(scores)])
-    # A sort that keeps equal values in their order takes twenty times as long as one that does not.
+    # A sort that keeps equal values in their order takes at least five times as long as one that
+    # does not.
     order = np.argsort(-first)
     ranked = first.take(order)
     is_tied = np.zeros(len(order) + 1, np.bool_)

@@ -98,7 +98,7 @@ class _TermsPresent:
 
 def _holds(ordered: Slots, slots: Slots) -> NDArray[np.bool_]:
     at = ordered.searchsorted(slots)
-    # Slots behind the last one are compared with the last one.
+    # Slots behind the last one are compared with the last one. No list of postings is empty.
     at[at == len(ordered)] -= 1
     is_there: NDArray[np.bool_] = ordered.take(at) == slots
     return is_there
@@ -446,7 +446,7 @@ def _places(slots: Slots, wanted: Slots) -> Slots:
     """Find the places of some slots among sorted ones, which have them all."""
     if len(wanted) <= _FEW:
         return slots.searchsorted(wanted)
-    # A recall ranks thousands. In the order of ranks, searching for them takes a hundred times as
+    # A recall ranks thousands. In the order of ranks, searching for them takes about forty times as
     # long, because the processor cannot predict the steps.
     places = np.empty(int(slots[-1]) + 1, np.int64)
     places[slots] = np.arange(len(slots))

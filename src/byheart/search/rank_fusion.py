@@ -133,7 +133,6 @@ def add_times(ordered: Ordered, nearness: Figures, chunks: int) -> Ordered:
     added = (nearness * math.log(max(chunks, 2))).round(_DIGITS)
     scores = (ordered.scores + added).round(_DIGITS)
     rows = ordered.rows.take(np.argsort(-scores.take(ordered.rows), kind="stable"))
-
     in_time = nearness >= 1
 
     def describe_rows(some: Numbers) -> Iterator[Fused]:

@@ -191,7 +191,10 @@ def judge_rows(
     *,
     beside: Mask,
 ) -> list[float]:
-    """Estimate the same for rows of the candidates; rows in `beside` with the turns around them."""
+    """Estimate for each of some rows the probability that it has to do with the question.
+
+    A row marked in `beside` counts by the turns around it too, as far as they are candidates.
+    """
     own = [estimate(signs) for signs in _read_signs(rows, found, unrelated, rarities)]
     lent_to = np.flatnonzero(beside)
     if not len(lent_to):

@@ -102,7 +102,7 @@ def test_a_mistyped_command_is_met_with_the_nearest(run: Run, typed: str, meant:
     assert f"did you mean {meant}?" in ran.err
 
 
-def test_whoever_wants_to_upgrade_is_told_how(run: Run) -> None:
+def test_upgrade_is_no_command_and_says_how_to_upgrade(run: Run) -> None:
     ran = run("upgrade")
     assert ran.code == 2
     assert "uv tool upgrade byheart" in ran.err

@@ -267,8 +267,8 @@ class Byheart(VerbGroup):
 def _unknown(name: str) -> str:
     if name in ("upgrade", "self-update"):
         return (
-            f"there is no command {name!r}: the program that installed Byheart upgrades it, "
-            "such as: uv tool upgrade byheart"
+            f"there is no command {name!r}: upgrade Byheart with the program that installed it, "
+            "for example: uv tool upgrade byheart"
         )
     nearest = SYNONYMS.get(name) or next(iter(difflib.get_close_matches(name, VERBS, 1)), None)
     return f"there is no command {name!r}" + (f": did you mean {nearest}?" if nearest else "")

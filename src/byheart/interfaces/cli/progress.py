@@ -79,7 +79,7 @@ class Bar:
         if seconds_left is None and total and total * _LEAST_SHARE <= done < total:
             # Work comes in batches of several seconds, too few for rich's own estimate.
             seconds = self._last_shown - self._phase_began
-            seconds_left = seconds * max(total - done, 0) / done
+            seconds_left = seconds * (total - done) / done
         if seconds_left is not None:
             note += f", {duration(seconds_left)} left"
         if self._shown is None:

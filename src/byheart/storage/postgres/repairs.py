@@ -71,7 +71,7 @@ def add_missing_words(connection: Connection) -> None:
 
 
 def may_read_sequences(connection: PostgresConnection) -> bool:
-    """Say whether the role may see which numbers were given out; `SELECT` on tables is less."""
+    """Tell whether the role may read the sequences: `SELECT` on all tables is not enough."""
     each = " AND ".join(f"has_sequence_privilege('{name}', 'SELECT')" for name in _SEQUENCES)
     return bool(connection.get(f"SELECT {each}"))
 
