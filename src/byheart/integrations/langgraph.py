@@ -1,7 +1,7 @@
 """Serve as a LangGraph store: `graph.compile(store=ByheartStore(…))`.
 
-An item is a memory of kind `langgraph-item`. Its tags name every beginning of its namespace, so a
-search in a namespace is a filter, and the item itself.
+An item is a memory of kind `langgraph-item`. Its tags name every beginning of its namespace, so
+that a search in a namespace is a filter, and the item itself, so that an index finds it.
 """
 
 from __future__ import annotations

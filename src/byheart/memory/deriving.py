@@ -1,6 +1,6 @@
-"""Derive from a text all that is saved with it, except vectors: chunks and fields not given.
+"""Derive the chunks and the missing fields of a text: all that is saved with it, except vectors.
 
-This needs no store. So helper processes can do it ahead of the one that writes.
+This needs no store, so helper processes can do it ahead of the process that writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from byheart.memory.save_requests import SaveRequest, notice
 from byheart.model import Chunk
 from byheart.settings import Settings
 
-# The fields of a text that the user did not ask to keep, from which secrets are removed.
+# The names of the fields from which secrets are removed: the user did not ask to keep this text.
 Redacted = Sequence[str]
 
 

@@ -13,7 +13,7 @@ from byheart.memory.deriving import Derived, derive
 
 def main() -> None:
     """Read settings and a token counter, then requests; answer each."""
-    # No module may print between the answers.
+    # Modules that print write to stderr, because stdout has only the answers.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         with contextlib.suppress(EOFError, BrokenPipeError):

@@ -9,11 +9,11 @@ grow with the logarithm of the store's size, so one weight serves any size (docs
 
 Four rules keep a weak model from drowning the words. Cosines of some models have a long upper tail,
 where many deviations above the mean mean little: the tail is shortened to that of an ordinary
-model, and all cosines count less in the same proportion. All cosines of a question together say no
-more than being the best of all chunks twice over. And a retriever that tells nothing does not agree
-with the other one: the chunks with the most of the question's words are then no nearer to it than
-others, and cosines count less. They also count less if one chunk has all words of the question: a
-verbatim question needs no other meaning.
+model, and all cosines count less in the same proportion. The best cosine of a question
+gives at most `2 · ln(chunks)`, and the others less in proportion. A retriever that tells nothing
+does not agree with the other one: the chunks with the most of the question's words are then no
+nearer to it than others, and cosines count less. They also count less if one chunk has all words of
+the question: a verbatim question needs no other meaning.
 
 The turns right before and after a turn are part of its meaning, so a share of their evidence is
 added to it. Conversations also have forms that mislead both retrievers: a turn of three words is

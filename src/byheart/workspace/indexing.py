@@ -408,11 +408,8 @@ class _Run:
             made = self._vectorizer.known_windows(passages(chunks, request.title), request.space)
         fields = derived.noticed, derived.derived
         draft = self._saver.draft(request, chunks, made.windows, derived.format, fields)
-        secrets = derived.secrets
-        chars = len(file.text)
-        return _Prepared(
-            replace(look, draft=draft), chars, len(chunks), made.model, secrets=secrets
-        )
+        change, chars = replace(look, draft=draft), len(file.text)
+        return _Prepared(change, chars, len(chunks), made.model, secrets=derived.secrets)
 
     def _derive(self, file: FileText) -> Derived:
         """Derive a file's text without its secrets, which the user did not ask to keep.
