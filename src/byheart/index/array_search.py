@@ -179,6 +179,8 @@ class View:
         """Count the memories and chunks that a session of a space may see."""
         space = self.space(where.space, now)
         memories = reduce(np.logical_and, self._conditions(where, space, now), space.memories)
+        if _are_all(memories, space):
+            return self.count_space(where.space, now)
         chunks = self.chunks.alive & memories.take(self.chunks.owner)
         return FilterCounts(
             int(np.count_nonzero(memories)),
@@ -196,7 +198,11 @@ class View:
             return space.selection
         else:
             start = space.memories
-        return select_chunks(self.chunks, reduce(np.logical_and, conditions, start))
+        memories = reduce(np.logical_and, conditions, start)
+        # A filter that leaves out nothing shares the caches of the space.
+        if start is space.memories and _are_all(memories, space):
+            return space.selection
+        return select_chunks(self.chunks, memories)
 
     def range_of(self, selection: Selection) -> range:
         """Give the range of numbers that all selected chunks are in."""
@@ -486,6 +492,11 @@ class View:
             slots, scores = slots.take(near), scores.take(near)
         order = best_first(scores)[:limit]
         return Ranked(slots.take(order), _shown(scores.take(order)))
+
+
+def _are_all(memories: Mask, space: Space) -> bool:
+    """Say whether some memories of a space are all of them."""
+    return bool(np.count_nonzero(memories) == space.memory_count)
 
 
 def _guess_least(scores: Scores, limit: int) -> float:
