@@ -14,7 +14,7 @@ from byheart.search.ranking import FIRST_PASSAGES, Best, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.side_files import read_paths
 from byheart.search.term_rarities import weigh_terms
-from byheart.search.verdict import judge_hit, judge_passages
+from byheart.search.verdict import Estimate, judge_passages, judge_signs
 
 
 class Gathered(NamedTuple):
@@ -50,27 +50,27 @@ def gather(
         numbers = [fused.chunk_no for fused, _ in batch]
         vectors = reader.index.vectors(numbers) if vector is not None else {}
         chunks = reader.chunks(numbers)
-        confidences = _estimate(batch, unrelated, by_words=ranking.by_words)
+        estimates = _estimate(batch, unrelated, by_words=ranking.by_words)
         for at, ((fused, found), chunk) in enumerate(zip(batch, chunks, strict=True)):
             if judgement is None and chunk.memory.memory_id != question_id:
                 lead = _lead([each for each, _ in batch[at:]]) if ranking.has_lead else None
                 best = Best(fused, found, lead)
-                judgement = judge_hit(best, unrelated, by_words=ranking.by_words)
+                judgement = judge_signs(best, estimates[at].signs)
             near = vectors.get(fused.chunk_no)
-            gathered.append(Candidate(chunk, fused.score, near, confidences[at]))
+            gathered.append(Candidate(chunk, fused.score, near, estimates[at].confidence))
         wanted = sum(chunk.memory.memory_id in there for chunk in chunks)
     return Gathered(gathered, judgement or Judgement("none", 0.0))
 
 
 def _estimate(
     ranked: Sequence[tuple[Fused, Candidates]], unrelated: float, *, by_words: bool
-) -> list[float]:
+) -> list[Estimate]:
     """Estimate for each chunk the probability that it has to do with the question."""
-    confidences: list[float] = []
+    estimates: list[Estimate] = []
     for found, tier in groupby(ranked, itemgetter(1)):
         rarities = weigh_terms(found) if by_words else None
-        confidences += judge_passages([each for each, _ in tier], found, unrelated, rarities)
-    return confidences
+        estimates += judge_passages([each for each, _ in tier], found, unrelated, rarities)
+    return estimates
 
 
 def _lead(ranked: Sequence[Fused]) -> float:

@@ -69,6 +69,13 @@ class Signs(NamedTuple):
     chunks: int | None = None
 
 
+class Estimate(NamedTuple):
+    """Hold the figures of a chunk, and the probability that it has to do with its question."""
+
+    signs: Signs
+    confidence: float
+
+
 def estimate(signs: Signs) -> float:
     """Estimate the probability that a hit has to do with its question.
 
@@ -140,15 +147,16 @@ def judge(ranking: Ranking, unrelated: float) -> Judgement:
         return Judgement("none", 0.0)
     if ranking.raw:
         return Judgement("answered", 1.0)
-    return judge_hit(ranking.best, unrelated, by_words=ranking.by_words)
-
-
-def judge_hit(best: Best, unrelated: float, *, by_words: bool) -> Judgement:
-    """Judge a hit that was chosen from some candidates."""
-    fused, found, lead = best
-    rarities = weigh_terms(found) if by_words else None
+    fused, found, _ = ranking.best
+    rarities = weigh_terms(found) if ranking.by_words else None
     row = found.chunk_nos.searchsorted([fused.chunk_no])
     [signs] = _read_signs(row, found, unrelated, rarities)
+    return judge_signs(ranking.best, signs)
+
+
+def judge_signs(best: Best, signs: Signs) -> Judgement:
+    """Judge a hit that was chosen from some candidates by its figures."""
+    fused, found, lead = best
     # A memory from the time is what a question wants that names nothing else.
     related = 1.0 if fused.in_time else estimate(signs)
     right = None if lead is None else estimate_right(lead, found.chunks)
@@ -170,7 +178,7 @@ def _shown(figure: float | None) -> float | None:
 
 def judge_passages(
     passages: Sequence[Fused], found: Candidates, unrelated: float, rarities: TermRarities | None
-) -> list[float]:
+) -> list[Estimate]:
     """Estimate for each of some chunks the probability that it has to do with the question.
 
     `rarities` are those of the candidates, or None if they were not searched by words. A turn
@@ -179,8 +187,12 @@ def judge_passages(
     """
     rows = found.chunk_nos.searchsorted([each.chunk_no for each in passages])
     beside = np.array([bool(each.beside) for each in passages], np.bool_)
-    judged = judge_rows(rows, found, unrelated, rarities, beside=beside)
-    return [1.0 if each.in_time else own for each, own in zip(passages, judged, strict=True)]
+    read = _read_signs(rows, found, unrelated, rarities)
+    judged = _judge(read, rows, found, unrelated, rarities, beside=beside)
+    return [
+        Estimate(signs, 1.0 if each.in_time else own)
+        for each, signs, own in zip(passages, read, judged, strict=True)
+    ]
 
 
 def judge_rows(
@@ -195,7 +207,21 @@ def judge_rows(
 
     A row marked in `beside` counts by the turns around it too, as far as they are candidates.
     """
-    own = [estimate(signs) for signs in _read_signs(rows, found, unrelated, rarities)]
+    read = _read_signs(rows, found, unrelated, rarities)
+    return _judge(read, rows, found, unrelated, rarities, beside=beside)
+
+
+def _judge(
+    read: Iterable[Signs],
+    rows: Numbers,
+    found: Candidates,
+    unrelated: float,
+    rarities: TermRarities | None,
+    *,
+    beside: Mask,
+) -> list[float]:
+    """Estimate the same for rows whose own figures were read."""
+    own = list(map(estimate, read))
     lent_to = np.flatnonzero(beside)
     if not len(lent_to):
         return own
