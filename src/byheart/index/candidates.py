@@ -97,10 +97,8 @@ class _TermsPresent:
 
 
 def _holds(ordered: Slots, slots: Slots) -> NDArray[np.bool_]:
-    at = ordered.searchsorted(slots)
     # Slots behind the last one are compared with the last one. No list of postings is empty.
-    at[at == len(ordered)] -= 1
-    is_there: NDArray[np.bool_] = ordered.take(at) == slots
+    is_there: NDArray[np.bool_] = ordered.take(ordered.searchsorted(slots), mode="clip") == slots
     return is_there
 
 
@@ -322,7 +320,7 @@ class ArraySearch:
         if around is None:
             return found, None
         slots = _union(found, around[around >= 0])
-        added = np.isin(slots, found, assume_unique=True, invert=True)
+        added = ~_holds(found, slots)
         everyone = np.empty((len(slots), around.shape[1]), np.int64)
         everyone[~added] = around
         further = find_neighbours(self._view, slots[added], selection)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from byheart.contracts import TurnForms
 from byheart.index.array_search import View
 from byheart.index.columns import NO_TURN
+from byheart.index.masks import Mask
 from byheart.index.neighbouring_turns import places_of_turns
 from byheart.index.segment import hash_term
 from byheart.index.selections import Slots
@@ -46,9 +48,10 @@ def describe_turns(
     is_turn = places_of_turns(view).take(slots) >= 0
     roles = rows.role.take(owners)
     of_assistant = roles == view.codes["role"].find(_ASSISTANT)
-    hashes = np.array([hash_term(term) for term in set(terms)], np.uint64)
-    named = np.isin(view.chunks.speaker.take(slots), hashes)
-    named |= np.isin(roles, _named_roles(view, frozenset(terms)))
+    asked = frozenset(terms)
+    named = _name(view.chunks.speaker.take(slots), asked)
+    if numbers := _named_roles(view, asked):
+        named |= np.isin(roles, numbers)
     asking = view.chunks.asking
     return TurnForms(
         lengths=np.where(is_turn, view.chunks.length.take(slots), 0),
@@ -59,6 +62,13 @@ def describe_turns(
         in_long_reply=of_assistant & was_said & ~is_turn,
         by_named_speaker=named & was_said,
     )
+
+
+def _name(speakers: NDArray[np.uint64], asked: frozenset[str]) -> Mask:
+    """Mark the texts whose speakers, 0 if a text names none, are among the terms of a question."""
+    if not speakers.any():
+        return np.zeros(len(speakers), np.bool_)
+    return np.isin(speakers, np.array([hash_term(term) for term in asked], np.uint64))
 
 
 def _named_roles(view: View, terms: frozenset[str]) -> list[int]:

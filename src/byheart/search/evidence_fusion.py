@@ -83,8 +83,9 @@ def weigh_cosines(cosines: Figures, background: Background) -> Figures:
     """Turn cosines into evidence; a chunk that is not above the background gets none."""
     if background.deviation < _LEAST_DEVIATION:
         return np.zeros(cosines.shape)
-    known = np.nan_to_num(cosines, nan=_NO_VECTOR)
-    above = np.clip((known - background.mean) / background.deviation, 0.0, MOST_DEVIATIONS)
+    known = np.fmax(cosines, _NO_VECTOR)  # of a number and NaN, it gives the number
+    above = (known - background.mean) / background.deviation
+    above = np.minimum(np.maximum(above, 0.0), MOST_DEVIATIONS)
     if background.excess > LONGEST_EXCESS:
         beyond = np.maximum(above - background.shoulder, 0.0)
         above -= beyond * (1 - LONGEST_EXCESS / background.excess)
@@ -160,7 +161,7 @@ def rank_by_evidence(
         scores = scores * form
     scores = scores.round(_DIGITS)
     rows = listed.nonzero()[0]
-    near = np.nan_to_num(found.cosines.take(rows), nan=_NO_VECTOR)
+    near = np.fmax(found.cosines.take(rows), _NO_VECTOR)
     rows = rows.take(best_first(scores.take(rows), near))
     shares = Shares(by_words, by_vector, beside, form)
     return Ordered(rows, scores, lambda some: describe(found, some, scores, shares))
