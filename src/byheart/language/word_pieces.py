@@ -51,7 +51,8 @@ def pieces_of_text(text: str) -> list[str]:
 @lru_cache(16)  # each part of a search needs them
 def pieces_of_question(text: str) -> tuple[str, ...]:
     """List the pieces of a question; a short one may have no language that can be detected."""
-    if detect_language(text) == UNDETERMINED and _may_be_foreign(text):
+    # The language last: detecting it takes longest.
+    if _may_be_foreign(text) and detect_language(text) == UNDETERMINED:
         return tuple(_pieces(text, _WORD))
     return tuple(pieces_of_text(text))
 

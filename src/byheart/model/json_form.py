@@ -10,6 +10,9 @@ from typing import Any
 
 from byheart.errors import Hint, Spelling, spell_hint
 
+# Values of these very types are JSON values; a subclass of `str` may be a hint.
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
 
 @cache
 def _field_names(noun: type[Any]) -> tuple[str, ...]:
@@ -21,12 +24,17 @@ def to_wire(value: Any, spelling: Spelling = str) -> Any:
 
     `spelling` spells the operations that remarks and hints name.
     """
-    if value is None or isinstance(value, str | int | float):  # the most frequent case
+    if type(value) in _PLAIN:  # the most frequent case
+        return value
+    if isinstance(value, str | int | float):
         return spell_hint(value, spelling) if isinstance(value, Hint) else value
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: to_wire(getattr(value, name), spelling) for name in _field_names(type(value))}
+        named = [(name, getattr(value, name)) for name in _field_names(type(value))]
+        return {
+            name: each if type(each) in _PLAIN else to_wire(each, spelling) for name, each in named
+        }
     if isinstance(value, Mapping):
         return {str(key): to_wire(each, spelling) for key, each in value.items()}
     if isinstance(value, list | tuple):
