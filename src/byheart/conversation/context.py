@@ -112,7 +112,7 @@ class Prompter:
         with self._vectorizer.asking(question_text, request.where.space) as asked:
             if asks_by_meaning and asked.vector is None:
                 mode = "fts"
-            assembler = self._assembled_by(asked.reader.models.read())
+            assembler = self._assembled_by(asked.models or asked.reader.models.read())
             there, damaged = _sound(self._look_up(request, asked.reader))
             known = [*there.recent, *there.pinned, *filter(None, (there.summary, question))]
             ids = {memory.memory_id for memory in known}

@@ -96,7 +96,8 @@ class Made(NamedTuple):
 class Asked(NamedTuple):
     """Hold a question's vector, the reader to search with it, and notes for the answer.
 
-    `unrelated` is the cosine that the model gives to texts with nothing in common.
+    `unrelated` is the cosine that the model gives to texts with nothing in common. `models` are
+    the store's models, if they had to be read.
     """
 
     reader: Reader
@@ -104,6 +105,7 @@ class Asked(NamedTuple):
     degraded: str | None
     remark: str | None
     unrelated: float
+    models: Models | None = None
 
 
 class Counter(NamedTuple):
@@ -348,7 +350,7 @@ class Vectorizer:
     def asking(self, question: str | None, space: str, *, remember: bool = True) -> Iterator[Asked]:
         """Open a space for a search, with the question's vector of the store's current model."""
         with ExitStack() as stack:
-            assumed = self._held
+            assumed, models = self._held, None
             while True:
                 vector, model, degraded, remark = self._embed_question(question, remember, assumed)
                 if question and vector is None and assumed is not None:
@@ -357,12 +359,13 @@ class Vectorizer:
                 reader = stack.enter_context(self._storage.searching(space))
                 if vector is None:
                     break
-                held = reader.models.read().in_use()
+                models = reader.models.read()
+                held = models.in_use()
                 self._held = assumed = held if held == model else None
                 if held in (None, model):
                     break
                 stack.close()  # the model was switched meanwhile, and vectors of two models differ
-            yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
+            yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0), models)
 
     @contextmanager
     def asking_with(self, vector: Vectors, space: str) -> Iterator[Asked]:
