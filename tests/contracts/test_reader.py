@@ -47,6 +47,23 @@ def test_what_is_written_is_read_as_it_was_written(storage: Storage) -> None:
     assert tuple(chunks) == made.chunks
 
 
+@covers(Reader.named)
+def test_a_memory_of_a_session_is_read_by_its_client_id_forgotten_or_not(storage: Storage) -> None:
+    made = draft("first words", session_id="s", client_id="c")
+    elsewhere = draft("words of another session", session_id="t", client_id="c")
+    transactions.write(storage, [made, elsewhere, draft("unnamed", session_id="s")], MODEL)
+    with storage.reading("space") as reader:
+        assert reader.named("c", "s", "space") == made.memory
+        assert reader.named("c", "t", "space") == elsewhere.memory
+        asked = (("d", "s", "space"), ("c", "u", "space"), ("c", "s", "other"))
+        assert [reader.named(*names) for names in asked] == [None, None, None]
+    transactions.forget(storage, [made.memory.memory_id], "space", "tester", None)
+    with storage.reading("space") as reader:
+        hidden = reader.named("c", "s", "space")
+    assert hidden is not None
+    assert (hidden.content, hidden.forgotten_at is None) == ("first words", False)
+
+
 def test_some_chunks_of_a_memory_are_read_without_the_others(storage: Storage) -> None:
     made = draft("\n\n".join(f"## {number}\n\nwords" for number in range(9)))
     [result] = transactions.write(storage, [made], MODEL)

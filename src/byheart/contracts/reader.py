@@ -217,6 +217,10 @@ class Reader(Prefetching, Protocol):
         """Fetch one memory whole; with `hidden`, even if it is forgotten."""
         ...
 
+    def named(self, client_id: str, session_id: str, space: str) -> Memory | None:
+        """Fetch the memory of a session that has a client id, forgotten or not."""
+        ...
+
     def memories(self, listing: Listing) -> list[Memory]:
         """Fetch the memories of a listing, in its order."""
         ...

@@ -182,6 +182,15 @@ class SqlReader(SharedRows):
         )
         return None if row is None else to_memory(row)
 
+    def named(self, client_id: str, session_id: str, space: str) -> Memory | None:
+        """Fetch the memory of a session that has a client id, forgotten or not."""
+        row = self._connection.get(
+            f"SELECT {MEMORY} FROM memories m WHERE m.space = ? AND m.session_id = ? "
+            "AND m.client_id = ? AND m.version_of IS NULL",
+            (space, session_id, client_id),
+        )
+        return None if row is None else to_memory(row)
+
     def memories(self, listing: Listing) -> list[Memory]:
         """Fetch the memories of a listing, in its order."""
         chosen, values, order = listings.select(listing, self._now)
