@@ -29,6 +29,8 @@ _LAST_WAIT_MS = 500
 _PAUSES_SECONDS = (0.1, 0.2, 0.4, 0.8, 1.6)
 # The longest time that a fork waits for each store whose notes are being written.
 _LONGEST_FORK_WAIT_SECONDS = 1.0
+# The notes that users see as counts. Looked through before every read, so not a union made anew.
+_COUNTS = (MemoryAccess, KeyUse)
 
 
 _Kept = dict[tuple[object, ...], tuple[Note, int]]
@@ -122,7 +124,7 @@ class Notes:
 
 
 def _has_counts(notes: Iterable[tuple[Note, int]]) -> bool:
-    return any(isinstance(note, MemoryAccess | KeyUse) for note, _ in notes)
+    return any(isinstance(note, _COUNTS) for note, _ in notes)
 
 
 def _merge(kept: _Kept, notes: Iterable[tuple[Note, int]]) -> None:
