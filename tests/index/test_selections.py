@@ -14,12 +14,14 @@ from byheart.index.columns import (
     CHUNK_TYPES,
     MEMORY_TYPES,
     NEVER,
+    NONE,
     OPEN_ENDED,
     ChunkColumns,
     Codes,
     MemoryColumns,
 )
 from byheart.index.selections import Scattered, read_space, scatter, select_chunks
+from byheart.model import Filter
 
 OURS, NOW = 1, 1000
 Rows = list[tuple[int, int, int, int]]
@@ -90,6 +92,21 @@ def test_norms_are_the_same_whether_they_are_kept_or_not() -> None:
     for _ in range(9):
         selection.begin_use()
     assert selection.norms_of(slots).tolist() == first.tolist()
+
+
+def test_a_filter_that_leaves_out_nothing_shares_the_selection_of_its_space() -> None:
+    memories, chunks = columns_of([(0, NEVER, NEVER, 9)] + [(OURS, NEVER, NEVER, 9)] * 3)
+    memories.session[:] = [1, 0, NONE, 0]
+    codes = {"space": Codes(["other", "ours"]), "session": Codes(["s", "t"])}
+    view = View((1, 1), None, 0, memories, chunks, codes, (), np.empty(0, np.int64))
+    whole = view.space("ours", NOW)
+    own = Filter("ours", session_id="s", include_global=True)
+    assert view.select(own, NOW, []) is whole.selection
+    assert view.count(own, NOW) == view.count_space("ours", NOW)
+    for fewer in (replace(own, include_global=False), replace(own, session_id="t")):
+        selection = view.select(fewer, NOW, [])
+        assert selection is not whole.selection
+        assert selection.total == view.count(fewer, NOW).chunks < whole.selection.total
 
 
 def test_a_view_looks_only_at_rows_that_are_new() -> None:
