@@ -16,6 +16,7 @@ from byheart.model.address_secrets import hide_secrets
 from byheart.model.checks import check_callback
 from byheart.settings import Settings, data_folder, load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.storage.sqlite import files as store_files
 from byheart.store import MemoryStore
 from byheart.system.private_files import close_to_others
 
@@ -111,7 +112,7 @@ def _open_storage(
             address, settings, create=create, read_only=read_only, for_copy=for_copy
         )
     path = _file_path(address)
-    if not create and not path.exists():
+    if not create and not store_files.holds_store(path):
         raise StoreUnreachable(
             f"there is no store at {hide_secrets(address)}",
             Hint("check the path, or make one with: ", Do("save", "TEXT")),
@@ -127,7 +128,7 @@ def store_exists(settings: Settings) -> bool:
         from byheart.storage.postgres.migrations import holds_store
 
         return holds_store(_parse(settings.db_path), settings.busy_timeout_seconds)
-    return _file_path(settings.db_path).exists()
+    return store_files.holds_store(_file_path(settings.db_path))
 
 
 def _open_postgres(

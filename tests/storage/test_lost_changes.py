@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from byheart.errors import StoreBusy, StoreUnreachable
+from byheart.errors import StoreBusy, StoreDamaged, StoreUnreachable
 from byheart.model import Finding
 from byheart.storage.sqlite.database import Database
 from byheart.store import MemoryStore
@@ -81,6 +81,31 @@ def test_a_damaged_log_that_hides_saves_is_told_of(
     again.save("one more")
     again.close()
     assert open_store(path).status().degraded is None
+
+
+def test_an_emptied_store_is_refused_and_its_log_kept(
+    in_use: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    path = copy_files(in_use, tmp_path / "emptied")
+    log = path.with_name("memory.db-wal")
+    content = path.read_bytes(), log.read_bytes()
+    path.write_bytes(b"")
+    with pytest.raises(StoreDamaged, match="is empty, but 25 changes were made to it"):
+        open_store(path)
+    assert (path.read_bytes(), log.read_bytes()) == (b"", content[1])
+    path.write_bytes(content[0])
+    assert open_store(path).status().index.memories == 25
+
+
+def test_a_store_may_begin_anew_in_the_place_of_a_deleted_one(
+    in_use: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    path = copy_files(in_use, tmp_path / "deleted")
+    for file in (path, path.with_name("memory.db-wal")):
+        file.unlink()
+    store = open_store(path)
+    store.save("The tapir sleeps.")
+    assert look(store).ok
 
 
 def test_an_older_copy_can_be_put_back_on_purpose(

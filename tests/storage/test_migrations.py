@@ -363,5 +363,6 @@ def test_migrations_import_no_code_that_reads_or_writes_rows() -> None:
         "byheart.storage.sqlite.connection",
         "byheart.storage.sqlite.copying",
         "byheart.storage.sqlite.database",
+        "byheart.storage.sqlite.files",
         "byheart.storage.sqlite.schema",
     }

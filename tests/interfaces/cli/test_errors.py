@@ -147,6 +147,17 @@ def test_a_store_that_is_no_database_is_named(run: Run, home: Path) -> None:
     assert "memory.db" in ran.err
 
 
+def test_an_empty_file_is_not_made_a_store_by_a_command_that_only_reads(
+    run: Run, home: Path
+) -> None:
+    (home / "empty.db").touch()
+    ran = run("search", "tea", "--db", str(home / "empty.db"))
+    assert ran.code == 1
+    assert "there is no store at" in ran.err
+    assert (home / "empty.db").read_bytes() == b""
+    assert run("save", "tea", "--db", str(home / "empty.db")).code == 0
+
+
 def test_an_address_without_a_backend_is_refused(run: Run) -> None:
     ran = run("--db", "mysql://host/db", "status")
     assert ran.code == 1

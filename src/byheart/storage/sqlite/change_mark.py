@@ -102,10 +102,14 @@ class ChangeMark:
         self._lost = None
         change = self.last(connection)
         if change is None:
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
+            self.forget()
         else:
             self._write(change)
+
+    def forget(self) -> None:
+        """Delete the file."""
+        with contextlib.suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
     def _write(self, change: Change) -> None:
         fields = _FIELDS.pack(change.store_id.encode("ascii", "replace"), *change[1:])

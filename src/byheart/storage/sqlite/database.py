@@ -26,6 +26,7 @@ from byheart.model.damage import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.change_mark import ChangeMark
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.error_translation import describe_damage, describe_wait, explain
+from byheart.storage.sqlite.files import beside
 from byheart.system.forks import (
     FileIdentity,
     explain_refusal,
@@ -96,7 +97,7 @@ class Database:
         self._closed = False
         self._is_inherited = False
         self._identity: FileIdentity | None = None
-        self._log_path = path.with_name(path.name + "-wal")
+        self._log_path = beside(path, "-wal")
         self._log_file = str(self._log_path)
         # While any connection is open, SQLite keeps its log, which must stay the same file.
         self._log_identity: FileIdentity | None = None
@@ -104,7 +105,7 @@ class Database:
         # The connections that have the log open, so that closing another one keeps it.
         self._connections: set[SqliteConnection] = set()
         self._counting = threading.Lock()
-        self.change_mark = ChangeMark(path.with_name(path.name + "-last"))
+        self.change_mark = ChangeMark(beside(path, "-last"))
         # The schema that this program can write; `None` until the migration has determined it.
         self.schema_version: int | None = None
         # SQLite itself needs a file beside the store even to read it; it removes that file again.

@@ -32,6 +32,13 @@ def size(path: Path) -> int:
     return 0
 
 
+def holds_store(path: Path) -> bool:
+    """Tell whether there is a store; an empty file is one only if its change mark is there."""
+    if path.is_file() and not size(path):
+        return beside(path, "-last").exists()
+    return path.exists()
+
+
 def sizes(store: Path) -> Sizes:
     """Give the sizes of a store's files."""
     return Sizes(

@@ -11,11 +11,12 @@ from importlib.resources import files
 
 import apsw
 
-from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
+from byheart.errors import Hint, StoreDamaged, StoreTooNew, StoreUnreachable, name_store
 from byheart.storage.sqlite.change_mark import Change
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.files import size
 from byheart.storage.sqlite.schema import steps
 
 APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file
@@ -40,10 +41,28 @@ def migrate(database: Database, finish: Callable[[SqliteConnection], None]) -> i
     `finish` is called after the last one, in the same transaction, and rebuilds that data. Compare
     the store with its change mark as well.
     """
+    _refuse_emptied(database)
     # Read the mark before opening the store, so that the store can only be newer.
     known = database.change_mark.read()
     database.schema_version = _bring_up(database, known, finish)
     return database.schema_version
+
+
+def _refuse_emptied(database: Database) -> None:
+    """Refuse an emptied file: SQLite would take it for a new store and delete its log."""
+    path, mark = database.path, database.change_mark
+    if not path.exists():
+        mark.forget()  # it belongs to a store that was deleted
+        return
+    known = mark.read() if not size(path) else None
+    # Another process that makes the store at this moment writes the mark last.
+    if known is not None and not size(path):
+        raise StoreDamaged(
+            Hint(
+                name_store(str(path)), f" is empty, but {known.change_no:,} changes were made to it"
+            ),
+            "nothing was changed; put a backup in its place, or delete it to begin anew",
+        )
 
 
 def _bring_up(
