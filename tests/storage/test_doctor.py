@@ -349,6 +349,7 @@ def test_too_little_space_on_the_disk_shows(
     store = open_store()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 5_000_000))
     finding = wrong(store.admin.doctor())["disk space"]
+    assert finding.message == "5 MB free, less than 200 MB"
     assert "saves fail when the disk is full" in finding.hint
     size = 300_000_000
     with saved.open("r+b") as file:  # sparse: it takes no room

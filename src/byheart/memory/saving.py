@@ -210,7 +210,7 @@ class Saver:
                     replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved
                 ]
             except StoreError as error:
-                reason = reason or str(error)
+                reason = reason or error.message
         if make_others and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
                 self.make_up_meanwhile(_MADE_UP_PER_SAVE, space)
@@ -236,7 +236,7 @@ class Saver:
             _, reason = self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show, space)
         except StoreError as error:
             # The texts are saved: missing vectors must not look like a failed save.
-            reason = str(error)
+            reason = error.message  # its hint is about a command that failed
         refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
         return reason or next(refusals, None)
 

@@ -71,6 +71,7 @@ def disk_space(database: Database) -> Checked:
     free, needed = shutil.disk_usage(database.path.parent).free, files.size(database.path)
     message = f"{free / 1e9:.1f} GB free"
     if free < _LEAST_FREE_BYTES:
+        message = f"{free / 1e6:.0f} MB free, less than {_LEAST_FREE_BYTES / 1e6:.0f} MB"
         hint = "free some space: saves fail when the disk is full"
         return Checked(Finding(name, False, message, hint))
     if free < needed:

@@ -61,7 +61,8 @@ def _refuse_emptied(database: Database) -> None:
             Hint(
                 name_store(str(path)), f" is empty, but {known.change_no:,} changes were made to it"
             ),
-            "nothing was changed; put a backup in its place, or delete it to begin anew",
+            "nothing was changed; put a backup in its place. To begin anew, delete it and files "
+            f"whose names begin with {path.name}-",
         )
 
 
