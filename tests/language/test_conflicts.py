@@ -33,6 +33,12 @@ def difference(some: str, other: str) -> Difference | None:
         ("We moved the server from Frankfurt to Dublin.", "The server is in Frankfurt.", "name"),
         ("Dark mode is supported.", "Dark mode is not supported.", "negation"),
         ("The flag atlas is enabled.", "The flag atlas is disabled.", "state"),
+        ("Worker 1 holds 5 items.", "Worker 1 holds 6 items.", "number"),
+        ("Server 3 has 16 GB of memory.", "Server 3 has 32 GB of memory.", "number"),
+        ("Port 8080 for the API.", "Port 8081 for the API.", "number"),
+        ("Timeout 30s maximum.", "Timeout 60s maximum.", "number"),
+        ("Keep 30 backups.", "Keep 14 backups.", "number"),
+        ("Max retries: 3", "Max retries: 5", "number"),
     ],
 )
 def test_another_value_of_the_same_subject_is_a_conflict(some: str, other: str, kind: str) -> None:
@@ -51,6 +57,14 @@ def test_another_value_of_the_same_subject_is_a_conflict(some: str, other: str, 
         ("The API listens on port 8080.", "The admin page listens on port 8081."),
         ("We support Windows.", "We support Linux."),
         ("The port is 8080.", "Should the port be 8081?"),
+        ("Worker 1 reports item 2 about topic 12", "Worker 6 reports item 2 about topic 12"),
+        ("The worker #1 sees topic 12.", "The worker #2 sees topic 12."),
+        ("Worker number 1 is at step five.", "Worker number 2 is at step five."),
+        ("Ticket 2001 is open.", "Ticket 2002 is open."),
+        ("Team one has 5 people.", "Team two has 5 people."),
+        ("Flight 12B leaves at 5:30.", "Flight 12C leaves at 7:30."),
+        ("We saw worker 1 report topic 12.", "We saw worker 6 report topic 62."),
+        ("The box has 3 shelves and 2 doors.", "The box has 4 shelves and 1 door."),
     ],
 )
 def test_the_same_value_another_subject_or_another_time_is_none(some: str, other: str) -> None:

@@ -98,6 +98,26 @@ _COUNTING = frozenset(
     exercise bug pr mr request row column group class grade round volume day lot terminal zone
     """.split()
 )
+# "Worker 1 reports", "Invoice 2024-17 was paid": a noun with its number at the beginning. Letters
+# that are units ("30s", "5k") are no part of it.
+_NUMBERED = re.compile(
+    r"^\W*(?:(?:the|our|my|your|his|her|their)\s+)?(?P<noun>[^\W\d_]+)\s+"
+    r"(?P<number>(?:number\s+|nr\.?\s+)?#?(?P<value>v?\d+(?:[./-]\d+)*[a-fn-r]?|[a-z]+(?:-[a-z]+)?))"
+    r"(?:['’]s)?[,:]?\s+\(?(?P<next>\w+)",
+    re.IGNORECASE,
+)
+# After one of these words at the beginning, a number is an amount: "Keep 30 backups".
+_BEFORE_AMOUNT = frozenset(
+    """
+    keep use retry try allow wait take run make add send buy order bring store show need needs
+    require requires limit max maximum min minimum nearly almost under above below between within
+    during
+    """.split()
+)
+# Before one of these words, a number is a value: "Port 8080 for the API", "Lunch 12 pm".
+_AFTER_VALUE = frozenset(
+    "am pm times for on in at since until till from by with as per or of".split()
+)
 # Predicates with one value, before the name that is this value.
 _ONE_VALUE = re.compile(
     r"\b(?:(?:is|are|was|were|be|been|being|'s|remains?|became)\b(?:\s+(?:now|currently|still))*"
@@ -171,6 +191,7 @@ class _Reader:
     def read(self) -> None:
         """Read all words."""
         self._read_changes()
+        self._read_numbered_subject()
         while self._at < len(self._words):
             is_value = self._may_be_value(self._words[self._at])
             taken = (self._day() or self._clock() or self._number()) if is_value else 0
@@ -188,6 +209,17 @@ class _Reader:
         led = _LED_BY.search(self._sentence) or _LEADS.search(self._sentence)
         if led and led[1][0].isupper():
             self._claim.names.setdefault("by", set()).add(stem(led[1]))
+
+    def _read_numbered_subject(self) -> None:
+        """Add the number of a noun at the beginning to the subject, and drop it from the words."""
+        found = _NUMBERED.match(self._sentence)
+        value = _subject_number(found) if found else None
+        if found is None or value is None:
+            return
+        self._claim.subject.add(f"{stem(found['noun'])} {value}")
+        begin, end = found.span("number")
+        self._matches = [each for each in self._matches if not begin <= each.start() < end]
+        self._words = [match[0] for match in self._matches]
 
     def _peek(self, ahead: int = 0) -> str:
         at = self._at + ahead
@@ -361,6 +393,20 @@ class _Reader:
 
 
 _STEMMED_COUNTING = frozenset(map(stem, _COUNTING))
+# Words that no number belongs to as its name.
+_NO_NOUNS = frozenset((*_EMPTY, *_NEGATIONS, *_BEFORE_AMOUNT, *STATES, *_VALUE_WORDS, *PERIODS))
+
+
+def _subject_number(found: re.Match[str]) -> str | None:
+    """Return the number that names the subject of a sentence; None if it is an amount or a date."""
+    noun, value, following = (found[part].casefold() for part in ("noun", "value", "next"))
+    is_unit = _unit(following) in UNITS or scale_of(following) is not None
+    if noun in _NO_NOUNS or following in _AFTER_VALUE or following in MONTHS or is_unit:
+        return None
+    if value[0].isdigit() or value[-1].isdigit():
+        return value.removeprefix("v")
+    number = read_number(value)
+    return None if number is None else f"{number:g}"
 
 
 def _unit(word: str) -> str:

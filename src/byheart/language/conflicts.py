@@ -1,8 +1,8 @@
 """Decide whether two sentences contradict each other: the same subject, another value.
 
 The rules prefer silence: two sentences conflict only if one subject's words contain the other's,
-and exactly one kind of value differs. If a time and another value differ, the sentences are about
-two times; if a state and a number differ, about two properties.
+and exactly one value differs. If a time and another value differ, the sentences are about two
+times; if a state and a number differ, or two numbers, about two things.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def compare(some: Claim, other: Claim) -> ConflictKind | None:
         return "name"
     if not _is_same_subject(some, other):
         return None
-    differing = [kind for kind, differ in _COMPARED.items() if differ(some, other)]
+    differing = [kind for kind, count in _COMPARED.items() for _ in range(count(some, other))]
     if some.periods != other.periods and some.periods and other.periods:
         differing.append("period")
     negated = some.negations % 2 != other.negations % 2
@@ -101,8 +101,8 @@ def _has_same_values(some: Claim, other: Claim) -> bool:
     )
 
 
-def _quantities_differ(some: Claim, other: Claim) -> bool:
-    """Return whether both have amounts of one dimension, and none of these are the same."""
+def _count_quantities(some: Claim, other: Claim) -> int:
+    """Count the dimensions in which both have amounts, and none of these are the same."""
     shared = {each.dimension for each in some.quantities} & {
         each.dimension for each in other.quantities
     }
@@ -112,48 +112,42 @@ def _quantities_differ(some: Claim, other: Claim) -> bool:
         for another in other.quantities
         if one.equals(another)
     }
-    return bool(shared - same)
+    return len(shared - same)
 
 
-def _labels_differ(some: Claim, other: Claim) -> bool:
-    return any(
-        other.labels[noun] != value for noun, value in some.labels.items() if noun in other.labels
-    )
+def _count_labels(some: Claim, other: Claim) -> int:
+    shared = some.labels.keys() & other.labels.keys()
+    return sum(some.labels[noun] != other.labels[noun] for noun in shared)
 
 
-def _clocks_differ(some: Claim, other: Claim) -> bool:
+def _count_clocks(some: Claim, other: Claim) -> int:
     pairs = [(one, another) for one in some.clocks for another in other.clocks]
-    return bool(pairs) and all(one.differs(another) for one, another in pairs)
+    return int(bool(pairs) and all(one.differs(another) for one, another in pairs))
 
 
-def _days_differ(some: Claim, other: Claim) -> bool:
+def _count_days(some: Claim, other: Claim) -> int:
     pairs = [(one, another) for one in some.days for another in other.days]
-    return bool(pairs) and all(one.differs(another) for one, another in pairs)
+    return int(bool(pairs) and all(one.differs(another) for one, another in pairs))
 
 
-def _names_differ(some: Claim, other: Claim) -> bool:
-    return any(
-        not names & other.names[leading]
-        for leading, names in some.names.items()
-        if leading in other.names
-    )
+def _count_names(some: Claim, other: Claim) -> int:
+    shared = some.names.keys() & other.names.keys()
+    return sum(not some.names[leading] & other.names[leading] for leading in shared)
 
 
-def _states_differ(some: Claim, other: Claim) -> bool:
-    return any(
-        other.states[group][0] != pole
-        for group, (pole, _) in some.states.items()
-        if group in other.states
-    )
+def _count_states(some: Claim, other: Claim) -> int:
+    shared = some.states.keys() & other.states.keys()
+    return sum(some.states[group][0] != other.states[group][0] for group in shared)
 
 
-_COMPARED: dict[str, Callable[[Claim, Claim], bool]] = {
-    "quantity": _quantities_differ,
-    "label": _labels_differ,
-    "clock": _clocks_differ,
-    "day": _days_differ,
-    "name": _names_differ,
-    "state": _states_differ,
+# Each function counts the values of one kind in which two claims differ.
+_COMPARED: dict[str, Callable[[Claim, Claim], int]] = {
+    "quantity": _count_quantities,
+    "label": _count_labels,
+    "clock": _count_clocks,
+    "day": _count_days,
+    "name": _count_names,
+    "state": _count_states,
 }
 _KINDS: dict[str, ConflictKind] = {
     "quantity": "number",

@@ -30,6 +30,41 @@ def test_a_save_says_what_is_almost_the_same_and_prints_only_the_id(run: Run) ->
     assert f"byheart forget {new}" in ran.err
 
 
+def save_ports(library: byheart.MemoryStore, ports: range) -> None:
+    for port in ports:
+        library.save(f"The API listens on port {port}.", kind="fact")
+
+
+def test_a_save_that_contradicts_one_memory_offers_to_replace_it(
+    run: Run, library: byheart.MemoryStore
+) -> None:
+    save_ports(library, range(8080, 8081))
+    [old] = library.list().memories
+    ran = run("save", "The API listens on port 9000.", "--kind", "fact")
+    assert f"contradicts {old.memory_id}: The API listens on port 8080." in ran.err
+    assert f"byheart supersede {old.memory_id} {ran.out.strip()}" in ran.err
+
+
+def test_a_save_that_contradicts_many_shows_three_and_replaces_none(
+    run: Run, library: byheart.MemoryStore
+) -> None:
+    save_ports(library, range(8080, 8086))
+    ran = run("save", "The API listens on port 9000.", "--kind", "fact")
+    lines = ran.err.splitlines()
+    assert sum(line.startswith("contradicts mem_") for line in lines) == 3
+    assert "and 3 more" in lines
+    assert "supersede" not in ran.err
+    assert lines[-1] == f"if it is not needed: byheart forget {ran.out.strip()}"
+
+
+def test_saves_about_two_numbered_subjects_do_not_contradict_each_other(run: Run) -> None:
+    run("save", "Worker 1 reports item number 2 about topic 12")
+    ran = run("save", "Worker 6 reports item number 2 about topic 62")
+    assert "contradicts" not in ran.err
+    assert "contradiction" not in run("review").out
+    assert "differ" not in run("search", "what does a worker report?").err
+
+
 def test_in_json_the_answer_names_them_itself(run: Run) -> None:
     old = run("save", FIRST).out.strip()
     ran = run("save", SECOND, "--json")

@@ -193,3 +193,27 @@ def test_a_degraded_answer_warns_on_stderr(
     ran = run("search", "tea", "--json")
     assert ran.err == ""
     assert ran.json["degraded"]
+
+
+def test_one_pair_of_hits_that_contradict_each_other_is_named_with_a_remedy(
+    run: Run, library: byheart.MemoryStore
+) -> None:
+    old = library.save("The API listens on port 8080.", created_at="2026-01-01").memory_id
+    new = library.save("The API listens on port 8081.", created_at="2026-02-01").memory_id
+    ran = run("search", "which port does the API listen on?")
+    first, second = (ran.out.index(name) for name in (new, old))
+    newer, older = (1, 2) if first < second else (2, 1)
+    assert ran.err.splitlines() == [
+        f"hits {newer} and {older} differ in a number; hit {newer} is newer",
+        f"if it replaces hit {older}: byheart supersede {old} {new}",
+    ]
+
+
+def test_several_contradicting_pairs_are_named_in_a_line_each(
+    run: Run, library: byheart.MemoryStore
+) -> None:
+    for port in range(8080, 8084):
+        library.save(f"The API listens on port {port}.")
+    lines = run("search", "which port does the API listen on?").err.splitlines()
+    assert len(lines) == 3
+    assert all(re.match(r"hits \d and \d differ in a number; hit \d is newer$", x) for x in lines)

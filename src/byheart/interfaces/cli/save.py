@@ -31,6 +31,8 @@ from byheart.system.file_opening import open_to_read
 from byheart.transfer.decoding import decode
 
 ABOUT = "About the text"
+# The number of contradicted and of similar memories that a terminal shows.
+_MOST_SHOWN = 3
 
 fields = together(*(field_flag(name, ABOUT) for name in SAVE_FIELDS if BY_NAME[name].flag))
 
@@ -141,20 +143,28 @@ def _show(
 
 
 def _show_similar(invocation: Invocation, result: SaveResult, names: Mapping[str, str]) -> None:
-    """Name near duplicates and suggest what to do, on stderr; stdout is for the id alone."""
+    """Name near duplicates and suggest what to do, on stderr; stdout is for the id alone.
+
+    Only a single memory is offered for replacement: of several, most are about something else.
+    """
     opposed = [each.memory_id for each in result.conflicts]
-    for conflict in result.conflicts:
+    for conflict in result.conflicts[:_MOST_SHOWN]:
         name, before = names[conflict.memory_id], one_line(conflict.said_before)
         remark(invocation, f"contradicts {name}: {before}")
-    for each in result.similar:
-        if each.memory_id in opposed:
-            continue
+    if len(opposed) > _MOST_SHOWN:
+        remark(invocation, f"and {len(opposed) - _MOST_SHOWN} more")
+    alike = [each for each in result.similar if each.memory_id not in opposed]
+    for each in alike[:_MOST_SHOWN]:
         name, summary = names[each.memory_id], one_line(each.summary)
         remark(invocation, f"almost the same ({each.similarity:.2f}): {name}  {summary}")
-    named = [*opposed, *(each.memory_id for each in result.similar)]
-    if named:
-        old, new = names[named[0]], names[result.memory_id]
+    if len(alike) > _MOST_SHOWN:
+        remark(invocation, f"and {len(alike) - _MOST_SHOWN} more that are almost the same")
+    named = opposed or [each.memory_id for each in alike]
+    new = names[result.memory_id]
+    if len(named) == 1:
+        old = names[named[0]]
         remark(invocation, f"if the new one replaces it: byheart supersede {old} {new}")
+    if named:
         remark(invocation, f"if it is not needed: byheart forget {new}")
 
 

@@ -125,7 +125,7 @@ def search_command(
             screen.line("")
         _show_hit(screen, given["offset"] + place + 1, hit, names[hit.memory_id], full)
     explain_verdict(screen, answer)
-    _show_conflicts(invocation, answer, names)
+    _show_conflicts(invocation, answer, names, given["offset"])
     _close(invocation, answer, given)
 
 
@@ -142,15 +142,22 @@ def _near(hit: Hit, name: str) -> Near:
     return Near(hit.snippet, name)
 
 
-def _show_conflicts(invocation: Invocation, answer: SearchAnswer, names: Mapping[str, str]) -> None:
-    """Name hits that contradict each other, and the command that settles it, on stderr."""
+def _show_conflicts(
+    invocation: Invocation, answer: SearchAnswer, names: Mapping[str, str], offset: int
+) -> None:
+    """Name hits that contradict each other on stderr; for a single pair, how to settle it."""
+    ranks: dict[str, int] = {}
+    for rank, hit in enumerate(answer.results, offset + 1):
+        ranks.setdefault(hit.memory_id, rank)
     for each in answer.conflicts:
-        remark(invocation, f"these differ in a {each.differs}, the newer one first:")
-        remark(invocation, f"   {one_line(each.says)}")
-        remark(invocation, f"   {one_line(each.other_says)}")
-        old, new = names[each.other_id], names[each.memory_id]
-        remark(invocation, "if the newer one replaces the other:")
-        remark(invocation, f"   byheart supersede {old} {new}")
+        newer, older = ranks[each.memory_id], ranks[each.other_id]
+        differing = f"hits {newer} and {older} differ in a {each.differs}"
+        remark(invocation, f"{differing}; hit {newer} is newer")
+    if len(answer.conflicts) == 1:
+        [pair] = answer.conflicts
+        old, new = names[pair.other_id], names[pair.memory_id]
+        replacing = f"byheart supersede {old} {new}"
+        remark(invocation, f"if it replaces hit {ranks[pair.other_id]}: {replacing}")
 
 
 def _is_relevant(hit: Hit) -> bool:
