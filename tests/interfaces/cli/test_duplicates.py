@@ -124,3 +124,11 @@ def test_one_is_kept_for_others(run: Run, doubled: tuple[str, str]) -> None:
     assert (ran.code, ran.out) == (0, f"✓  merged 1 memory into  {keep}\n")
     assert run("merge", keep, other).code == 1
     assert run("merge", keep, keep).code == 2
+
+
+def test_a_save_like_several_memories_offers_to_replace_none(run: Run) -> None:
+    run("save", FIRST)
+    run("save", SECOND)
+    ran = run("save", f"{FIRST}!")
+    assert ran.err.count("almost the same") == 2
+    assert "supersede" not in ran.err

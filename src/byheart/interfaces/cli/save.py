@@ -31,7 +31,7 @@ from byheart.system.file_opening import open_to_read
 from byheart.transfer.decoding import decode
 
 ABOUT = "About the text"
-# The number of contradicted and of similar memories that a terminal shows.
+# The number of contradicted or similar memories that a terminal shows.
 _MOST_SHOWN = 3
 
 fields = together(*(field_flag(name, ABOUT) for name in SAVE_FIELDS if BY_NAME[name].flag))
@@ -148,17 +148,18 @@ def _show_similar(invocation: Invocation, result: SaveResult, names: Mapping[str
     Only a single memory is offered for replacement: of several, most are about something else.
     """
     opposed = [each.memory_id for each in result.conflicts]
-    for conflict in result.conflicts[:_MOST_SHOWN]:
-        name, before = names[conflict.memory_id], one_line(conflict.said_before)
-        remark(invocation, f"contradicts {name}: {before}")
-    if len(opposed) > _MOST_SHOWN:
-        remark(invocation, f"and {len(opposed) - _MOST_SHOWN} more")
     alike = [each for each in result.similar if each.memory_id not in opposed]
-    for each in alike[:_MOST_SHOWN]:
+    remarks = [
+        f"contradicts {names[each.memory_id]}: {one_line(each.said_before)}"
+        for each in result.conflicts
+    ]
+    for each in alike:
         name, summary = names[each.memory_id], one_line(each.summary)
-        remark(invocation, f"almost the same ({each.similarity:.2f}): {name}  {summary}")
-    if len(alike) > _MOST_SHOWN:
-        remark(invocation, f"and {len(alike) - _MOST_SHOWN} more that are almost the same")
+        remarks.append(f"almost the same ({each.similarity:.2f}): {name}  {summary}")
+    for told in remarks[:_MOST_SHOWN]:
+        remark(invocation, told)
+    if len(remarks) > _MOST_SHOWN:
+        remark(invocation, f"and {len(remarks) - _MOST_SHOWN} more")
     named = opposed or [each.memory_id for each in alike]
     new = names[result.memory_id]
     if len(named) == 1:
