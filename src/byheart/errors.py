@@ -244,7 +244,14 @@ class StoreBusy(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """Report a file that is no database, or a corrupt one."""
+    """Report a file that is no database, or a corrupt one.
+
+    `hint` may send the caller to the doctor; `remedy` is what the doctor itself answers.
+    """
+
+    def __init__(self, message: str, hint: str = "", remedy: str = "") -> None:
+        super().__init__(message, hint)
+        self.remedy = remedy
 
 
 class StoreFull(StoreError):

@@ -128,6 +128,20 @@ def test_doctor_reports_a_damaged_file_as_a_finding_with_what_to_do(
     assert "backup" in finding.hint
 
 
+def test_the_doctor_does_not_fail_on_a_store_damaged_while_it_is_open(
+    saved: Path, open_store: OpenStore
+) -> None:
+    store = open_store()
+    content = bytearray(saved.read_bytes())
+    for page in range(0, len(content), 4096):
+        content[page : page + 64] = b"\xaa" * 64
+    saved.write_bytes(bytes(content))
+    [finding] = [each for each in store.admin.doctor() if each.check == "database file"]
+    assert not finding.ok
+    assert f"sqlite3 {saved} .recover | sqlite3 NEW.db" in finding.hint
+    assert "store.admin.doctor" not in finding.hint
+
+
 def test_an_sqlite_file_of_someone_else_is_refused_and_left_as_it_is(path: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from byheart.contracts import Refused, Storage
 from byheart.embedding import stored_vectors
-from byheart.errors import ByheartError, Do, Hint, SettingsError
+from byheart.errors import ByheartError, Do, Hint, SettingsError, StoreDamaged
 from byheart.model import Finding
 from byheart.settings import (
     default_config_path,
@@ -51,6 +51,11 @@ def examine(
         *optional,
         pending,
     )
+
+
+def report_damage(error: StoreDamaged) -> Finding:
+    """Report a store that is too damaged for the checks, without sending to the doctor again."""
+    return Finding("database file", False, error.message, error.remedy)
 
 
 def _settings() -> Finding:

@@ -10,7 +10,7 @@ from typing import Unpack
 
 from byheart.embedding import stored_vectors
 from byheart.embedding.reembedding import Reembedder
-from byheart.errors import ByheartError, Do, Hint, InvalidInput
+from byheart.errors import ByheartError, Do, Hint, InvalidInput, StoreDamaged
 from byheart.memory import duplicates, references, transactions
 from byheart.model import (
     Backup,
@@ -58,7 +58,7 @@ class AdminVerbs(RefusedInChild):
 
         A name that is no beginning of an id stays as it is, so paths and whole ids can be passed.
         """
-        name, where = check.check_name("beginning", beginning), self._engine.space(space)
+        name, where = check.check_name("memory_id", beginning), self._engine.space(space)
         with self._storage.reading(where) as reader:
             return references.complete_id(reader, name, where)
 
@@ -73,6 +73,12 @@ class AdminVerbs(RefusedInChild):
     ) -> tuple[Finding, ...]:
         """Check the store, its model and its settings; repair derived data when asked to."""
         check.check_bool("fix", fix)
+        try:
+            return self._examine_store(fix, rebuild, optimize)
+        except StoreDamaged as error:
+            return (doctor.report_damage(error),)
+
+    def _examine_store(self, fix: bool, rebuild: bool, optimize: bool) -> tuple[Finding, ...]:
         if check.check_bool("rebuild", rebuild):
             self._storage.rebuild()
         if check.check_bool("optimize", optimize):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -130,3 +130,51 @@ def test_doctor_downloads_the_model_only_to_make_vectors_that_are_missing(
     process("save", "text without a vector", BYHEART_EMBEDDING_PROVIDER="none")
     assert "502" in process("doctor", "--fix", **network.variables).out
     assert len(network.asked) == 1
+
+
+def overwrite_pages(content: bytes) -> bytes:
+    """Overwrite 64 bytes in every third page, as a failing disk may do."""
+    damaged = bytearray(content)
+    for start in range(2 * 4096, len(content), 3 * 4096):
+        damaged[start : start + 64] = b"\xaa" * 64
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [overwrite_pages, lambda content: content[: len(content) // 2 + 100]],
+    ids=["overwritten", "cut"],
+)
+@pytest.mark.parametrize("flags", [(), ("--fix",), ("--rebuild",)], ids=["check", "fix", "rebuild"])
+def test_doctor_lists_a_store_that_cannot_be_opened_and_does_not_name_itself(
+    run: Run, home: Path, damage: Callable[[bytes], bytes], flags: tuple[str, ...]
+) -> None:
+    (home / "a b").mkdir()
+    path = home / "a b" / "memory.db"
+    lines = "".join(f'{{"content": "Note {n}: {n * "tea "}"}}\n' for n in range(200))
+    assert run("--db", str(path), "save", "--jsonl", "-", stdin=lines).code == 0
+    path.write_bytes(damage(path.read_bytes()))
+    refused = run("--db", str(path), "search", "tea")
+    recover = f"sqlite3 '{path}' .recover | sqlite3 NEW.db"
+    assert refused.code == 1
+    assert "byheart doctor" in refused.err
+    assert recover in refused.err
+    ran = run("--db", str(path), "doctor", *flags)
+    assert (ran.code, ran.err) == (1, "")
+    assert "✗  database file" in ran.out
+    assert recover in ran.out
+    assert "byheart doctor" not in ran.out
+    assert run("--db", str(path), "doctor", "--json").json[0]["check"] == "database file"
+
+
+def test_a_file_that_was_never_a_database_is_not_to_be_recovered(run: Run, home: Path) -> None:
+    path = home / "notes.txt"
+    path.write_text("Anna drinks tea.\n", encoding="utf-8")
+    for command in ("list", "doctor"):
+        ran = run("--db", str(path), command)
+        said = ran.out + ran.err
+        assert ran.code == 1
+        assert f"{path} is not an SQLite database" in said
+        assert "choose another file (setting db_path)" in said
+        assert "recover" not in said
+    assert path.read_text(encoding="utf-8") == "Anna drinks tea.\n"

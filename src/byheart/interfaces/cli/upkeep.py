@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from byheart.errors import ByheartError
+from byheart.errors import ByheartError, StoreDamaged
 from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.model_files import get_missing_model
 from byheart.interfaces.cli.options import flag
@@ -27,6 +27,7 @@ from byheart.interfaces.setup.clients import this_machine
 from byheart.interfaces.setup.registration import examine as examine_clients
 from byheart.model import STALE_SECONDS, Finding, Status, Workspace
 from byheart.system import clock
+from byheart.upkeep.doctor import report_damage
 
 if TYPE_CHECKING:
     from byheart.store import MemoryStore
@@ -103,10 +104,13 @@ def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool)
     The exit code is 1 if a check fails.
     """
     invocation: Invocation = ctx.obj
-    with open_store(invocation) as store:
-        if fix:
-            _embed_pending(invocation, store)
-        findings = store.admin.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
+    try:
+        with open_store(invocation) as store:
+            if fix:
+                _embed_pending(invocation, store)
+            findings = store.admin.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
+    except StoreDamaged as error:  # it cannot even be opened
+        findings = (report_damage(error),)
     # The interface checks the clients, because they belong to the machine, not to the store.
     findings += tuple(examine_clients(this_machine()))
     if invocation.json:

@@ -29,9 +29,9 @@ from byheart.storage.sql.rows import to_chunk
 from byheart.storage.sqlite import erasing, repairs
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.error_translation import restore_hint
 from byheart.storage.sqlite.file_checks import disk_space, examine_files
 
-_RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"
 _FILE = "database file"
 _KEYWORDS = "chunk_words"
 _HAS_WORDS = "SELECT 1 FROM chunk_words_docsize d WHERE d.id = c.chunk_no"
@@ -72,7 +72,7 @@ def inspect(database: Database, index: Index) -> list[Finding]:
 def _examine(database: Database, index: Index, schema_version: int) -> list[Checked]:
     transact = partial(_transact, database, index)
     with database.reading() as connection:
-        checked = list(_integrity(connection, transact))
+        checked = list(_integrity(database, connection, transact))
         damaged = not checked[0].finding.ok
         if damaged and checked[0].mend is None:
             # The results of further checks could not be trusted.
@@ -82,7 +82,7 @@ def _examine(database: Database, index: Index, schema_version: int) -> list[Chec
             checked.append(_unswept(connection, database, index))
         except (apsw.CorruptError, ValueError) as error:  # data changed after it was written
             said = f"it cannot be read to its end: {error}"
-            checked = [Checked(Finding(_FILE, False, said, _RESTORE))]
+            checked = [Checked(Finding(_FILE, False, said, restore_hint(database.path)))]
     return [*checked, *examine_files(database, schema_version)]
 
 
@@ -118,7 +118,9 @@ def _transact(database: Database, index: Index, mend: Mend) -> None:
 # --- The file ---------------------------------------------------------------------------------
 
 
-def _integrity(connection: SqliteConnection, transact: Transact) -> Iterator[Checked]:
+def _integrity(
+    database: Database, connection: SqliteConnection, transact: Transact
+) -> Iterator[Checked]:
     # Any query makes FTS5 see the writes of other connections; its own check does not.
     unread = _problems(connection, "SELECT 'ok' FROM chunk_words LIMIT 1")
     problems = unread + _problems(connection, "PRAGMA integrity_check(20)")
@@ -141,7 +143,7 @@ def _integrity(connection: SqliteConnection, transact: Transact) -> Iterator[Che
         yield Checked(Finding(_FILE, False, message, REBUILD), mend)
         yield _foreign_keys(connection, transact)
     else:
-        yield Checked(Finding(_FILE, False, said, _RESTORE))
+        yield Checked(Finding(_FILE, False, said, restore_hint(database.path)))
 
 
 def _problems(connection: SqliteConnection, check: str) -> list[str]:

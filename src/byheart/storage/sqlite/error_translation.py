@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -9,6 +11,7 @@ import apsw
 from byheart.errors import (
     Do,
     Hint,
+    Private,
     StoreBusy,
     StoreDamaged,
     StoreError,
@@ -17,6 +20,8 @@ from byheart.errors import (
     StoreUnreachable,
     name_store,
 )
+
+_HEADER, _SMALLEST_PAGE = b"SQLite format 3\0", 512
 
 
 def explain(error: apsw.Error, path: Path, busy_seconds: float) -> StoreError:
@@ -65,15 +70,39 @@ def explain(error: apsw.Error, path: Path, busy_seconds: float) -> StoreError:
 
 def describe_damage(path: Path, error: Exception) -> StoreDamaged:
     """Make the error for a file that is damaged or not a store."""
+    store = name_store(str(path))
+    if isinstance(error, apsw.NotADBError) and _is_foreign(path):
+        another = "choose another file (setting db_path); this one was left as it is"
+        return StoreDamaged(Hint(store, " is not an SQLite database"), another, another)
+    remedy = restore_hint(path)
     return StoreDamaged(
-        Hint(name_store(str(path)), f" is damaged or not a Byheart store: {error}"),
+        Hint(store, f" is damaged or not a Byheart store: {error}"),
         Hint(
             "nothing was changed; see how much is damaged with: ",
             Do("admin.doctor"),
-            ". If the file is damaged and not only badly read, put a backup in its place, or "
-            f"save what can be read with: sqlite3 {path.name} .recover",
+            ". If the file is damaged and not only badly read, ",
+            remedy,
         ),
+        remedy,
     )
+
+
+def restore_hint(path: Path) -> Hint:
+    """Say what to do about a damaged file that Byheart cannot repair."""
+    recover = f"sqlite3 {shlex.quote(str(path))} .recover | sqlite3 NEW.db"
+    return Hint(
+        "put a backup in its place, or save what can be read with: ",
+        Private(recover, "sqlite3 STORE .recover | sqlite3 NEW.db"),
+        " (take sqlite3 from sqlite.org: some systems build it without .recover)",
+    )
+
+
+def _is_foreign(path: Path) -> bool:
+    """Tell whether a file was never a database: SQLite writes whole pages, behind a header."""
+    with suppress(OSError), path.open("rb") as file:
+        begins_as_database = file.read(len(_HEADER)) == _HEADER
+        return not begins_as_database and path.stat().st_size % _SMALLEST_PAGE > 0
+    return False
 
 
 def describe_wait(path: Path, busy_seconds: float) -> StoreBusy:
