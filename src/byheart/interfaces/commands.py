@@ -11,6 +11,7 @@ _COMMANDS = {
     "api_keys.revoke": "token revoke",
     "entities.list": "entities",
     "entities.merge": "entities merge",
+    "receipts.list": "receipts",
     "review.queue": "review",
 }
 

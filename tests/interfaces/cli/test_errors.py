@@ -94,12 +94,37 @@ def test_text_after_two_dashes_is_never_taken_for_a_flag(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("serch", "search"), ("remember", "save"), ("ls", "list")]
+    ("typed", "meant"),
+    [
+        ("serch", "search"),
+        ("svae", "save"),
+        ("earch", "search"),
+        ("remember", "save"),
+        ("ls", "list"),
+    ],
 )
 def test_a_mistyped_command_is_met_with_the_nearest(run: Run, typed: str, meant: str) -> None:
     ran = run(typed)
     assert ran.code == 2
     assert f"did you mean {meant}?" in ran.err
+
+
+@pytest.mark.parametrize("typed", ["nope", "tea", "abcd", "what"])
+def test_an_unlike_word_is_not_taken_for_a_mistyped_command(run: Run, typed: str) -> None:
+    ran = run(typed)
+    assert (ran.code, "did you mean" in ran.err) == (2, False)
+
+
+def test_an_empty_id_is_refused_by_the_name_of_its_parameter(run: Run) -> None:
+    ran = run("get", "")
+    assert ran.code == 2
+    assert ran.err.startswith("error: memory_id is blank\n")
+
+
+def test_an_unknown_receipt_is_met_with_the_list_of_receipts(run: Run) -> None:
+    ran = run("receipt", "nope")
+    assert ran.code == 1
+    assert "hint: see which there are with: byheart receipts\n" in ran.err
 
 
 def test_upgrade_is_no_command_and_says_how_to_upgrade(run: Run) -> None:

@@ -137,6 +137,15 @@ def test_what_did_not_fit_is_said_on_stderr(run: Run, stocked: MemoryStore) -> N
     assert run("recall", "tea", "--offset", "50").err == ""
 
 
+@pytest.mark.parametrize("flags", [(), ("--explain",)], ids=["plain", "explained"])
+def test_a_recall_in_which_nothing_fits_begins_with_no_empty_line(
+    run: Run, stocked: MemoryStore, flags: tuple[str, ...]
+) -> None:
+    ran = run("recall", "tea", "--max-tokens", "1", *flags)
+    assert "0 in full, 0 listed" in ran.out
+    assert ran.out.splitlines()[0]
+
+
 def test_nothing_to_recall_is_no_failure(run: Run, stocked: MemoryStore) -> None:
     ran = run("recall", "zebra", "--mode", "fts")
     assert (ran.code, ran.err) == (0, "")

@@ -176,6 +176,16 @@ def test_in_an_empty_store_search_says_how_to_fill_it(run: Run) -> None:
     assert "byheart save" in ran.out
 
 
+def test_an_empty_space_is_named_since_it_may_be_mistyped(
+    run: Run, stocked: byheart.MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = run("--space", "nope", "search", "tea")
+    assert "nothing in the space nope yet. Try: byheart --space nope save TEXT" in ran.out
+    monkeypatch.setenv("BYHEART_SPACE", "elsewhere")
+    ran = run("search", "tea")
+    assert "nothing in the space elsewhere yet. Try: byheart save TEXT" in ran.out
+
+
 def test_more_hits_are_announced_on_stderr(run: Run, stocked: byheart.MemoryStore) -> None:
     ran = run("search", "query", "--limit", "1", "--offset", "1")
     assert ran.err == "more: byheart search … --offset 2\n"

@@ -41,7 +41,9 @@ def test_a_session_is_resumed_for_a_task(run: Run, worked: byheart.MemoryStore) 
     assert "All cranes are painted." in shown
     assert "ferry" not in shown
     assert run("resume", "s1", "--json").json == to_wire(worked.sessions.resume("s1"))
-    assert "There is no session s9" in run("resume", "s9").out
+    unknown = run("resume", "s9")
+    assert (unknown.code, "There is no session s9" in unknown.out) == (1, True)
+    assert (run("resume", "s9", "--json").code, run("resume", "s1").code) == (1, 0)
 
 
 def test_promoting_tells_what_is_copied(run: Run, worked: byheart.MemoryStore) -> None:

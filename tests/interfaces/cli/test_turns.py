@@ -140,11 +140,18 @@ def test_an_empty_transcript_says_of_what_there_is_none(run: Run, library: Memor
         ("s1",): "Nothing was said in s1.",
         ("s2", "--role", "nobody"): "Nothing was said in s2 by nobody.",
         ("s2", "--role", "a,b", "--kind", "file"): "Nothing of kind file was said in s2 by a or b.",
-        ("s9",): "There is no session s9. Those there are: byheart sessions",
-        ("s9", "--role", "user"): "There is no session s9. Those there are: byheart sessions",
     }.items():
         ran = run("transcript", *arguments)
         assert (ran.code, ran.out) == (0, f"{said}\n")
+
+
+def test_a_transcript_of_an_unknown_session_exits_with_1(run: Run) -> None:
+    for arguments in (("s9",), ("s9", "--role", "user")):
+        ran = run("transcript", *arguments)
+        said = "There is no session s9. Those there are: byheart sessions\n"
+        assert (ran.code, ran.out) == (1, said)
+    ran = run("transcript", "s9", "--json")
+    assert (ran.code, ran.json["total"]) == (1, 0)
 
 
 @pytest.mark.parametrize(

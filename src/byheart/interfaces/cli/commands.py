@@ -270,8 +270,16 @@ def _unknown(name: str) -> str:
             f"there is no command {name!r}: upgrade Byheart with the program that installed it, "
             "for example: uv tool upgrade byheart"
         )
-    nearest = SYNONYMS.get(name) or next(iter(difflib.get_close_matches(name, VERBS, 1)), None)
+    nearest = SYNONYMS.get(name) or _nearest(name)
     return f"there is no command {name!r}" + (f": did you mean {nearest}?" if nearest else "")
+
+
+def _nearest(name: str) -> str | None:
+    """Return the most similar verb; few misspell the first letter, so another one counts less."""
+    close = difflib.get_close_matches(name, VERBS, 3, 0.7)
+    return next((each for each in close if each[0] == name[0]), None) or next(
+        iter(difflib.get_close_matches(name, VERBS, 1, 0.8)), None
+    )
 
 
 def _as_utf8(argument: str) -> str:

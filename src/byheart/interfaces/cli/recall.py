@@ -102,10 +102,12 @@ def _show(answer: RecallAnswer, names: Mapping[str, str], max_tokens: int) -> No
     given = {each.id for each in answer.details}
     listed = [each for each in answer.index if each.id not in given]
     if listed:
-        screen.line("")
+        if answer.details:
+            screen.line("")
         _show_others(screen, listed, names, why)
     explain_verdict(screen, answer)
-    screen.line("")
+    if answer.index or answer.grounds is not None:
+        screen.line("")
     shown = f"{len(given)} in full, {len(listed)} listed"
     tokens = f"{answer.tokens_used:,} of {count(max_tokens, 'token')}"
     screen.line(Part(f"{shown}, of {count(answer.total_count, 'memory')}; {tokens}", "dim"))

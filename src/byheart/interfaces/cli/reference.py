@@ -49,7 +49,9 @@ def _exit_codes() -> Iterator[str]:
     yield "| 0 | it is done; a search that finds nothing included |"
     for code in (FAILURE, USAGE):
         errors = ", ".join(f"`{kind.__name__}`" for kind, own in EXIT_CODES.items() if own == code)
-        found = "; `doctor` or `bench` found something"
+        found = (
+            "; `doctor` or `bench` found something; `transcript` or `resume` of an unknown session"
+        )
         also = found if code == FAILURE else "; an unknown verb or flag"
         yield f"| {code} | {errors}{also} |"
     yield f"| {INTERRUPTED} | interrupted with Ctrl-C; what was saved before is kept |"

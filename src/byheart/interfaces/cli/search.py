@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +32,7 @@ from byheart.interfaces.cli.screen import (
     seen_from_here,
     validity,
 )
-from byheart.interfaces.cli.store import shown_ids
+from byheart.interfaces.cli.store import settings_of, shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.cli.verdict import Near, deny, doubt, explain_verdict, offer_nearest
 from byheart.model import (
@@ -46,6 +47,7 @@ from byheart.model import (
 )
 from byheart.model.compat_names import other_flags
 from byheart.model.workspaces import STALE
+from byheart.settings import Settings
 
 
 @click.command(
@@ -297,6 +299,18 @@ def _rank(rank: int | None) -> str:
     return "not among its first" if rank is None else f"rank {rank + 1}"
 
 
+def _nothing_saved(invocation: Invocation) -> str:
+    """Say that the space is empty; name it if it is not the usual one, since it may be mistyped."""
+    usual, space = Settings().space, settings_of(invocation).space
+    if space == usual:
+        return "Nothing found: there is nothing in this space yet. Try: byheart save TEXT"
+    asked = f" --space {shlex.quote(space)}" if invocation.space else ""
+    return (
+        f"Nothing found: there is nothing in the space {space} yet. "
+        f"Try: byheart{asked} save TEXT, or another space: byheart --space NAME search …"
+    )
+
+
 def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any]) -> None:
     """Say if an answer is empty, or if there are more hits."""
     if answer.has_more:
@@ -306,7 +320,7 @@ def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any
         return
     held = answer.index
     if not held.memories:
-        click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
+        click.echo(_nothing_saved(invocation))
         return
     if given["offset"] and answer.confidence > 0:
         click.echo(f"There are no results after the first {given['offset']:,}.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.forget import agreed, show_end, yes
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
@@ -198,13 +199,14 @@ def restore_session(invocation: Invocation, /, session_id: str, who: str) -> Non
     metavar="N",
     help="The largest number of prompts, reports and working memories.",
 )
-@click.pass_obj
-def resume_command(invocation: Invocation, /, session_id: str, **given: Any) -> None:
+@click.pass_context
+def resume_command(ctx: click.Context, /, session_id: str, **given: Any) -> None:
     """Print what is needed to continue a session.
 
     It has the running summary, the last session_context, and the latest memories of the kinds
-    input_prompt, report and working_memory.
+    input_prompt, report and working_memory. The exit code is 1 if there is no such session.
     """
+    invocation: Invocation = ctx.obj
     with open_store(invocation) as store:
         resumed = store.sessions.resume(session_id, **given)
     if invocation.json:
@@ -213,6 +215,8 @@ def resume_command(invocation: Invocation, /, session_id: str, **given: Any) -> 
         click.echo(unknown_session(session_id))
     else:
         _show_resumed(invocation, resumed)
+    if not resumed.found:
+        ctx.exit(FAILURE)
 
 
 def _show_resumed(invocation: Invocation, resumed: ResumedSession) -> None:

@@ -16,6 +16,7 @@ from byheart.interfaces.cli.batches import (
     warn_of_missing_vectors,
     warn_of_secrets,
 )
+from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import (
     complete_kind,
@@ -39,7 +40,7 @@ from byheart.interfaces.cli.screen import (
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.model import Memory, Turn
+from byheart.model import Memory, Transcript, Turn
 from byheart.model.fields import BY_NAME, LOG_FIELDS
 
 if TYPE_CHECKING:  # keeps numpy out of the import of the help
@@ -135,18 +136,27 @@ def _read_turn(invocation: Invocation, text: Sequence[str]) -> str:
 @flag("--latest", is_flag=True, help="Show the last turns, in order.")
 @name_list("--role", help="Only turns of these roles.")
 @name_list("--kind", "-k", shell_complete=complete_kind, help="Only these kinds.")
-@click.pass_obj
-def transcript_command(invocation: Invocation, /, session_id: str, **given: Any) -> None:
-    """Print the turns of a session, in order."""
+@click.pass_context
+def transcript_command(ctx: click.Context, /, session_id: str, **given: Any) -> None:
+    """Print the turns of a session, in order.
+
+    The exit code is 1 if there is no such session.
+    """
+    invocation: Invocation = ctx.obj
     with open_store(invocation) as store:
         found = store.sessions.transcript(session_id, **given)
         known = bool(found.total) or _is_known(store, session_id)
     if invocation.json:
         print_json(found)
-        return
-    if not found.turns:
+    elif not found.turns:
         click.echo("No more turns." if found.total else _nothing(session_id, given, known=known))
-        return
+    else:
+        _show_turns(invocation, found, given)
+    if not known:
+        ctx.exit(FAILURE)
+
+
+def _show_turns(invocation: Invocation, found: Transcript, given: Mapping[str, Any]) -> None:
     screen = open_screen()
     for turn in found.turns:
         kind = turn.kind if turn.kind != "message" else ""
@@ -154,7 +164,7 @@ def transcript_command(invocation: Invocation, /, session_id: str, **given: Any)
     if found.has_more:
         seen = given["offset"] + len(found.turns)
         end = " --latest" if given["latest"] else ""
-        point_on(invocation, seen, found.total, f"byheart transcript {session_id}{end}")
+        point_on(invocation, seen, found.total, f"byheart transcript {found.session_id}{end}")
 
 
 def _is_known(store: MemoryStore, session_id: str) -> bool:

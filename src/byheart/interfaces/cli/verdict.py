@@ -50,7 +50,8 @@ def explain_verdict(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None
     """Give the verdict, its probability, and the figures behind it, where they were asked for."""
     if answer.grounds is None:
         return
-    screen.line("")
+    if answer.results if isinstance(answer, SearchAnswer) else answer.index:
+        screen.line("")
     screen.line(Part(f"verdict {answer.verdict}, confidence {answer.confidence:.2f}", "dim"))
     figures = {
         "coverage": answer.grounds.coverage,
