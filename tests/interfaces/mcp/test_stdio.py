@@ -127,6 +127,10 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("memory_search", {"query": '"', "raw": True}, "Hint"),
     ("memory_search", {"query": "x", "space": "other"}, "unknown argument"),
     ("memory_log", {"session_id": "s"}, "needs role"),
+    ("memory_context", {}, "give session_id: "),
+    ("memory_save", {"content": "x", "metadata": "{bad"}, "metadata is not JSON: "),
+    ("memory_save", {"content": "x", "metadata": "{bad"}, 'as in: {"key": "value"}'),
+    ("memory_update", {"memory_id": "x", "metadata": "{bad"}, "metadata is not JSON: "),
 )
 
 

@@ -192,6 +192,30 @@ def test_a_list_instead_of_an_object_is_422(client: httpx2.Client) -> None:
     assert "object" in str(assert_problem(client.post("/search", json=["query"]), 422))
 
 
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("null", "null"),
+        ('"x"', "a string"),
+        ("[]", "an array"),
+        ("5", "a number"),
+        ("1.5", "a number"),
+        ("true", "a boolean"),
+    ],
+)
+def test_a_body_that_is_no_object_is_named_as_json_names_it(
+    shared_client: httpx2.Client, body: str, named: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    problem = assert_problem(shared_client.post("/search", content=body, headers=headers), 422)
+    assert problem["detail"] == f"the body is {named}, not an object"
+
+
+def test_a_missing_parameter_is_asked_for_by_its_name(shared_client: httpx2.Client) -> None:
+    problem = assert_problem(shared_client.post("/context", json={"query": "tea"}), 422)
+    assert problem["hint"].startswith("give session_id: ")
+
+
 def test_a_raw_query_says_where_it_is_not_valid(client: httpx2.Client, report: str) -> None:
     problem = assert_problem(client.post("/search", json={"query": 'a AND "b', "raw": True}), 422)
     assert isinstance(problem["position"], int)

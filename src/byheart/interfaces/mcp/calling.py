@@ -66,7 +66,7 @@ def call_tool(
         # An API key that is bound to a session supplies the session_id.
         if required not in given and not (required == "session_id" and grant.session_id):
             meaning = schema["properties"][required]["description"]
-            raise InvalidInput(f"{name} needs {required}", f"{required}: {meaning}")
+            raise InvalidInput(f"{name} needs {required}", f"give {required}: {meaning}")
     for named in ("memory_id", "id"):
         if isinstance(given.get(named), str):
             given[named] = memory_at(given[named])

@@ -7,13 +7,20 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
+from byheart.errors import InvalidInput
+
 _FLAGS = {"true": True, "false": False}
 
 
 def read_arguments(given: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert texts to the type of their schema; a text that cannot be read is refused later."""
+    """Convert texts to the type of their schema.
+
+    A text that should be an object and is no JSON is refused; all others are checked later.
+    """
     return {
-        name: _read(value, schemas.get(name, {}).get("type")) if isinstance(value, str) else value
+        name: _read(name, value, schemas.get(name, {}).get("type"))
+        if isinstance(value, str)
+        else value
         for name, value in given.items()
     }
 
@@ -40,13 +47,24 @@ def _is_empty(value: object, *, all_sent: bool) -> bool:
     return all_sent and not isinstance(value, bool) and value in (0, [], {})
 
 
-def _read(text: str, kind: object) -> Any:
+def _read(name: str, text: str, kind: object) -> Any:
     word = text.strip()
     if kind == "boolean":
         return _FLAGS.get(word.lower(), text)
+    if kind == "object" or (isinstance(kind, list) and "object" in kind):
+        return _read_object(name, word)
     if kind == "array" and not word.startswith("["):
         return [text]
-    if kind in ("integer", "number", "array", "object"):
+    if kind in ("integer", "number", "array"):
         with suppress(ValueError, RecursionError):
             return json.loads(word)
     return text
+
+
+def _read_object(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"{name} is not JSON: {error}", 'give an object, as in: {"key": "value"}'
+        ) from error

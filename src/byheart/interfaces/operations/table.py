@@ -253,7 +253,8 @@ def narrow(
     for parameter in operation.parameters.values():
         if parameter.required and parameter.name not in asked:
             raise InvalidInput(
-                f"{operation.name} needs {parameter.name}", parameter.schema["description"]
+                f"{operation.name} needs {parameter.name}",
+                f"give {parameter.name}: {parameter.schema['description']}",
             )
     if grant.who is not None and "who" in operation.parameters:
         check_label("who", asked.get("who", grant.who))  # checked, then replaced by the grant's

@@ -23,6 +23,14 @@ Given = dict[str, Any]
 # Parsing a body of up to this size takes a few milliseconds, whatever it contains.
 _LARGE_BYTES = 100_000
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_JSON_TYPES: dict[type, str] = {
+    type(None): "null",
+    str: "a string",
+    list: "an array",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+}
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -99,7 +107,7 @@ def parse_object(body: bytes, decoder: json.JSONDecoder) -> Given:
         raise Problem(400, f"the body is not JSON: {error}", 'send an object: {"…": …}') from None
     if not isinstance(value, dict):
         raise InvalidInput(
-            f"the body is a JSON {type(value).__name__}, not an object", 'send {"…": …}'
+            f"the body is {_JSON_TYPES[type(value)]}, not an object", 'send {"…": …}'
         )
     return value
 
