@@ -115,3 +115,10 @@ def test_a_forgotten_memory_is_restored(store: MemoryStore) -> None:
     assert store.get(saved).content == "Green tea."
     with pytest.raises(InvalidInput, match="restore needs one memory_id"):
         call(store, "memory_forget", restore=True)
+
+
+def test_an_update_reads_texts_as_the_types_of_its_fields(store: MemoryStore) -> None:
+    memory_id = store.save("Green tea.").memory_id
+    call(store, "memory_update", memory_id=memory_id, metadata='{"n": 1}', importance="7")
+    changed = store.get(memory_id)
+    assert (changed.metadata, changed.importance) == ({"n": 1}, 7)

@@ -49,9 +49,11 @@ def _is_empty(value: object, *, all_sent: bool) -> bool:
 
 def _read(name: str, text: str, kind: object) -> Any:
     word = text.strip()
+    if isinstance(kind, list):  # a type beside null: an update clears fields
+        [kind, *_] = [each for each in kind if each != "null"]
     if kind == "boolean":
         return _FLAGS.get(word.lower(), text)
-    if kind == "object" or (isinstance(kind, list) and "object" in kind):
+    if kind == "object":
         return _read_object(name, word)
     if kind == "array" and not word.startswith("["):
         return [text]
