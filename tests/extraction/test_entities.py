@@ -41,6 +41,8 @@ FOUND = {
     "ping @alice about #roadmap, not bob@example.com or #1": "alice|roadmap",
     # names with versions
     "on Python 3.11, GPT-4, Byheart v2 and Windows 11": "Python 3.11|GPT-4|Byheart v2|Windows 11",
+    "the old ones were in numpy v1.2 and then all ran on redis 7.2.1": "numpy v1.2|redis 7.2.1",
+    "we went with most of them to the Bank of England again": "Bank of England",
     "numpy 2.0, redis 7.2 and node v20": "numpy 2.0|redis 7.2|node v20",
     "iOS 17.4, kubernetes v1.29, K8s 1.29": "iOS 17.4|kubernetes v1.29|K8s 1.29",
     "a mean 2.5, section 3.1, up 4.2, averaged 3.5 and 0.05 of redis 10%": "",

@@ -34,6 +34,13 @@ _RANDOM = random.Random(7)
 _MARKED = re.compile("⟦[^⟧]*⟧")
 
 
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_a_rule_is_tried_on_every_text_with_one_of_its_keywords(rule: Rule) -> None:
+    for keyword in rule.keywords:
+        text = f"some words, {keyword}{'x' * 15} and more"
+        assert load_rules().index(rule) in secrets._Forms(text).rule_numbers(), keyword
+
+
 def without_marks(example: str) -> str:
     return example.replace("⟦", "").replace("⟧", "")
 

@@ -31,21 +31,19 @@ KIND_BONUS = {
 
 _WORD = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
 _NUMBER = re.compile(r"\b\d|\bv\d")
+# These are searched in lower case, which takes half the time of ignoring the case.
 _PREFERENCE = re.compile(
     r"\b(?:prefer|prefers|preferred|preference|favou?rs?|favou?rite|likes|dislikes|hates|loves"
-    r"|(?:I|we) (?:like|love|hate|want|use|usually|typically)|wants|chooses|chose|chosen"
-    r"|decided|decides|decision|agreed|policy|convention|always|never|must|must not)\b",
-    re.IGNORECASE,
+    r"|(?:i|we) (?:like|love|hate|want|use|usually|typically)|wants|chooses|chose|chosen"
+    r"|decided|decides|decision|agreed|policy|convention|always|never|must|must not)\b"
 )
 _DEFINITE = re.compile(
     r"\b(?:is|are|was|were|will be|has|have|must|shall|always|never|every|all|none|definitely"
-    r"|certainly|absolutely|clearly)\b",
-    re.IGNORECASE,
+    r"|certainly|absolutely|clearly)\b"
 )
 _HEDGED = re.compile(
     r"\b(?:might|may|could|possibly|perhaps|maybe|probably|seems|appears|looks like|suggests"
-    r"|I (?:think|believe|guess)|in my opinion)\b",
-    re.IGNORECASE,
+    r"|i (?:think|believe|guess)|in my opinion)\b"
 )
 
 
@@ -59,7 +57,7 @@ def score_importance(
 ) -> float:
     """Score a text from 0 to 10, with one decimal."""
     text = content[:SCANNED_CHARS]
-    opening = text[:STANCE_CHARS]
+    opening = text[:STANCE_CHARS].lower()
     is_definite = _DEFINITE.search(opening) and not _HEDGED.search(opening)
     score = (
         BASE

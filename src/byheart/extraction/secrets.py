@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from byheart.extraction.secret_blocks import FINDERS
 from byheart.extraction.secret_judges import MARK, Found, judge
@@ -21,6 +22,9 @@ from byheart.extraction.secret_rules import Rule, load_rules
 # the runs for the keywords of access tokens is far faster than searching the whole text.
 _RUN = re.compile(r"[A-Za-z0-9_~./:@+=-]{15,}")
 _CAPITALS = re.compile(r"[A-Z]+")
+# Most keywords have one of these parts. A text without the part has none of its keywords, so
+# about 40 searches of a text do for the 177 keywords outside of runs.
+_COMMON_PARTS = ("key", "pass", "phrase", "frase", "recover", "seed", "wallet", "pwd", *"$:_-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +47,55 @@ def redact(text: str, *, keep_lines: bool = False) -> Redacted:
     the secret keeps its number.
     """
     counts: Counter[str] = Counter()
-    forms = _Forms(text)
-    for rule in load_rules() if forms.runs else _load_rules_outside_runs():
-        if not (keywords := forms.keywords_of(rule)):
-            continue
-        if found := list(_find(rule, forms, keywords)):
+    rules, forms = load_rules(), _Forms(text)
+    left = forms.rule_numbers()
+    while left:
+        number = left.pop(0)
+        rule = rules[number]
+        if found := list(_find(rule, forms, forms.keywords_of(rule))):
             counts.update(each.kind for each in found)
             forms = _Forms(_replace(forms.text, found, keep_lines=keep_lines))
+            left = [each for each in forms.rule_numbers() if each > number]
     return Redacted(forms.text, dict(counts))
 
 
+class _Group(NamedTuple):
+    """Hold keywords that occur only in a text that has their common part.
+
+    The common part of keywords with other characters than ASCII is one of these characters.
+    """
+
+    common: str | None
+    keywords: Sequence[tuple[str, Sequence[int]]]
+
+
 @cache
-def _load_rules_outside_runs() -> tuple[Rule, ...]:
-    return tuple(rule for rule in load_rules() if not rule.in_runs)
+def _load_keywords() -> Mapping[str, Sequence[_Group]]:
+    """Return the keywords of each form of a text, with the numbers of the rules that have them."""
+    numbers: dict[str, dict[str, list[int]]] = {}
+    for number, rule in enumerate(load_rules()):
+        for keyword in rule.keywords:
+            numbers.setdefault(_form_of(rule), {}).setdefault(keyword, []).append(number)
+    forms: dict[str, Sequence[_Group]] = {}
+    for form, keywords in numbers.items():
+        groups: dict[str | None, list[tuple[str, Sequence[int]]]] = {}
+        for keyword, rules in keywords.items():
+            groups.setdefault(_common_part(keyword), []).append((keyword, rules))
+        forms[form] = [_Group(*each) for each in groups.items()]
+    return forms
+
+
+def _common_part(keyword: str) -> str | None:
+    if not keyword.isascii():
+        return None
+    return next((part for part in _COMMON_PARTS if part in keyword), keyword)
+
+
+def _form_of(rule: Rule) -> str:
+    """Name the form of a text in which the keywords of a rule are looked for."""
+    if rule.in_runs:
+        return "runs"
+    return "plain" if rule.ignore_case else "text"
 
 
 class _Forms:
@@ -71,9 +111,25 @@ class _Forms:
             self.plain = _CAPITALS.sub(lambda match: match[0].lower(), text)
         self.runs = "\n".join(_RUN.findall(text))
 
+    def rule_numbers(self) -> list[int]:
+        """Return the numbers of the rules that have a keyword in the text, in order."""
+        found: set[int] = set()
+        for form, groups in _load_keywords().items():
+            where: str = getattr(self, form)
+            if not where:  # most texts have no long run of token characters
+                continue
+            is_ascii = where.isascii()
+            for common, keywords in groups:
+                if is_ascii if common is None else common not in where:
+                    continue
+                for keyword, rules in keywords:
+                    if keyword in where:
+                        found.update(rules)
+        return sorted(found)
+
     def keywords_of(self, rule: Rule) -> list[str]:
         """Return the keywords of a rule that occur in the text."""
-        where = self.runs if rule.in_runs else self.compared(rule)
+        where: str = getattr(self, _form_of(rule))
         return [keyword for keyword in rule.keywords if keyword in where]
 
     def compared(self, rule: Rule) -> str:

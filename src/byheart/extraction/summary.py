@@ -27,19 +27,20 @@ _MARKS = re.compile(r"[ \t]*(?:>[ \t]?)*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:\[
 _ITEM = re.compile(r"[ \t]*(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
 
 # Every repetition is bounded, so that no text can make a pattern run away.
+# The first is a part of every match: it is looked for first, which takes far less time.
 _INLINE = (
-    (re.compile(r"<!--.{0,500}?-->"), " "),
-    (re.compile(r"<(https?://[^<>\s]{1,500})>"), r"\1"),
-    (re.compile(r"</?[A-Za-z][^<>]{0,300}>"), " "),
-    (re.compile(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)"), " "),
-    (re.compile(r"\[([^\[\]]{0,300})\]\([^()]{0,500}\)"), r"\1"),
-    (re.compile(r"\[\[(?:[^\[\]|]{1,200}\|)?([^\[\]|]{1,200})\]\]"), r"\1"),
-    (re.compile(r"\[([^\[\]]{1,300})\]\[[^\[\]]{0,200}\]"), r"\1"),
-    (re.compile(r"`{1,3}([^`]{1,300})`{1,3}"), r"\1"),
-    (re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]{1,300})(?<=\S)\1(?![\w*])"), r"\2"),
-    (re.compile(r"(?<!\w)(?!__[a-z0-9]+__)(_{1,3})(?=\S)([^_]{1,300})(?<=\S)\1(?!\w)"), r"\2"),
-    (re.compile(r"~~(?=\S)([^~]{1,300})(?<=\S)~~"), r"\1"),
-    (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
+    ("<", re.compile(r"<!--.{0,500}?-->"), " "),
+    ("<", re.compile(r"<(https?://[^<>\s]{1,500})>"), r"\1"),
+    ("<", re.compile(r"</?[A-Za-z][^<>]{0,300}>"), " "),
+    ("![", re.compile(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)"), " "),
+    ("[", re.compile(r"\[([^\[\]]{0,300})\]\([^()]{0,500}\)"), r"\1"),
+    ("[[", re.compile(r"\[\[(?:[^\[\]|]{1,200}\|)?([^\[\]|]{1,200})\]\]"), r"\1"),
+    ("[", re.compile(r"\[([^\[\]]{1,300})\]\[[^\[\]]{0,200}\]"), r"\1"),
+    ("`", re.compile(r"`{1,3}([^`]{1,300})`{1,3}"), r"\1"),
+    ("*", re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]{1,300})(?<=\S)\1(?![\w*])"), r"\2"),
+    ("_", re.compile(r"(?<!\w)(?!__[a-z0-9]+__)(_{1,3})(?=\S)([^_]{1,300})(?<=\S)\1(?!\w)"), r"\2"),
+    ("~~", re.compile(r"~~(?=\S)([^~]{1,300})(?<=\S)~~"), r"\1"),
+    ("\\", re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”）]*")
 _ABBREVIATION = re.compile(
@@ -70,8 +71,7 @@ def summarize(content: str) -> str:
     blocks = list(_blocks(head))
     for kind in ("prose", "heading", "other"):
         for block in blocks:
-            text = _plain(block.text)
-            if block.kind == kind and re.search(r"\w", text):
+            if block.kind == kind and re.search(r"\w", text := _plain(block.text)):
                 return _shorten(_first_sentence(text))
     # The text has only marks, front matter or symbols, so show these.
     return _shorten(" ".join(head.split()))
@@ -126,8 +126,9 @@ def _after_front_matter(lines: list[str]) -> list[str]:
 
 def _plain(text: str) -> str:
     """Remove Markdown and HTML from running text."""
-    for pattern, replacement in _INLINE:
-        text = pattern.sub(replacement, text)
+    for mark, pattern, replacement in _INLINE:
+        if mark in text:
+            text = pattern.sub(replacement, text)
     return " ".join(html.unescape(text).split())
 
 
