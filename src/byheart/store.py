@@ -365,10 +365,16 @@ class MemoryStore(RefusedInChild):
         overwrite: bool = False,
         on_progress: Callable[[TransferProgress], None] | None = None,
         space: Text = None,
+        memory_id: str | Iterable[str] | None = None,
     ) -> Exported:
-        """Write a space, or all of them, to a JSONL file, or to a folder of Markdown for people."""
+        """Write memories to a JSONL file, or to a folder of Markdown for people.
+
+        They are those of a space, of all spaces, or the ones that `memory_id` names, with all that
+        belongs to them: earlier texts, history and pins.
+        """
+        part = moving.Part(space, all_spaces, memory_id)
         return moving.export(
-            self._engine, path_or_file, vectors, format, all_spaces, overwrite, on_progress, space
+            self._engine, path_or_file, part, vectors, format, overwrite, on_progress
         )
 
     def import_(

@@ -144,6 +144,12 @@ def test_an_imported_text_is_dumped_as_it_came(storage: Storage) -> None:
         assert (dump.memory_count, dump.model) == (1, MODEL.name)
         assert list(dump.models) == [MODEL, Model("other", 2)]
         assert reader.taken(["mem_1", "mem_2"]) == {"mem_1"}
+        some = reader.dump("space", vectors=True, memory_ids=["mem_1", "mem_2"])
+        [chosen] = some.records()
+        assert isinstance(chosen, MemoryRecord)
+        assert (some.memory_count, chosen.text.memory) == (1, record.text.memory)
+        assert (chosen.earlier[0].memory, chosen.history) == (earlier.memory, record.history)
+        assert list(reader.dump("other", vectors=True, memory_ids=["mem_1"]).records()) == []
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -162,6 +168,19 @@ def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) 
         waiting = reader.models.lacking(None, 10)
     assert [each.chunk.content for each in waiting] == ["misfits", "unknown"]
     assert [finding for finding in storage.examine() if not finding.ok] == []
+
+
+def test_a_dump_of_some_memories_has_their_entities_and_no_tombstones(storage: Storage) -> None:
+    chosen, other = draft("one", entities=("Bee",)), draft("two", entities=("Ant",))
+    transactions.write(storage, [chosen, other], None)
+    with storage.writing("space") as writer:
+        writer.tombstones.add([TombstoneRecord(*ONE, at=AT)])
+    ids = [chosen.memory.memory_id]
+    with storage.reading("space") as reader:
+        entity, memory = reader.dump("space", vectors=False, memory_ids=ids).records()
+    assert entity == EntityRecord("space", "Bee", ())
+    assert isinstance(memory, MemoryRecord)
+    assert memory.text.memory.content == "one"
 
 
 @covers(EntityRows.add, EntityRows.put, EntityRows.find, EntityRows.remove_unnamed, Writer.entities)

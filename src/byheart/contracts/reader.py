@@ -209,8 +209,10 @@ class Reader(Prefetching, Protocol):
         """Give the rows that a copy of the store reads."""
         ...
 
-    def dump(self, space: str | None, *, vectors: bool) -> Dump:
-        """Give the whole contents of one space, or of all spaces; read while this view is open."""
+    def dump(
+        self, space: str | None, *, vectors: bool, memory_ids: Sequence[str] | None = None
+    ) -> Dump:
+        """Give the contents of one space, of all, or of some memories; read while this is open."""
         ...
 
     def memory(self, memory_id: str, space: str, *, hidden: bool = False) -> Memory | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from byheart.conversation.turns import check_turn
 from byheart.embedding import stored_vectors
-from byheart.errors import InvalidInput
+from byheart.errors import InvalidInput, NotFound
 from byheart.model import Backup, Exported, Imported, TransferProgress
 from byheart.model import checks as check
 from byheart.verbs.engine import Engine
@@ -24,32 +24,50 @@ Show = Callable[[TransferProgress], None] | None
 # The functions import the exporter and the importer, because saving and searching need neither.
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Name the part of a store that is exported: a space, all of them, or some memories."""
+
+    space: str | None = None
+    all_spaces: bool = False
+    memory_id: object = None
+
+
 def export(
     engine: Engine,
     path_or_file: File,
+    part: Part,
     vectors: bool,
     format: str,
-    all_spaces: bool,
     overwrite: bool,
     on_progress: Show,
-    space: str | None,
 ) -> Exported:
-    """Write a space, or all of them, to a file or folder."""
+    """Write a part of the store to a file or folder."""
     from byheart.transfer import exporting
 
     check.check_callback("on_progress", on_progress)
     _refuse_itself(engine, path_or_file)
-    chosen = None if check.check_bool("all_spaces", all_spaces) else engine.space(space)
-    if chosen is None and space is not None:
-        raise InvalidInput("space and all_spaces were both given", "give one of them")
+    space = None if check.check_bool("all_spaces", part.all_spaces) else engine.space(part.space)
+    if space is None and not (part.space is None and part.memory_id is None):
+        raise InvalidInput("all_spaces and a part of them were both given", "give one of them")
+    ids = None
+    if part.memory_id is not None:
+        ids = list(dict.fromkeys(check.check_ids("memory_id", part.memory_id)))
     check.check_bool("vectors", vectors)
-    with engine.storage.reading(chosen) as reader:
+    with engine.storage.reading(space) as reader:
+        dump = reader.dump(space, vectors=vectors, memory_ids=ids)
+        if ids is not None and dump.memory_count < len(ids):
+            raise NotFound(
+                f"the space {space!r} does not have {len(ids) - dump.memory_count} of the "
+                f"{len(ids)} named memories",
+                "check the ids: those memories were erased, or they are in another space",
+            )
         return exporting.export(
-            reader.dump(chosen, vectors=vectors),
+            dump,
             path_or_file,
             format=check.check_choice("format", format, exporting.FORMATS),
             vectors=vectors,
-            all_spaces=all_spaces,
+            all_spaces=part.all_spaces,
             overwrite=check.check_bool("overwrite", overwrite),
             on_progress=on_progress,
         )
@@ -148,7 +166,7 @@ def back_up(engine: Engine, path: str | Path, overwrite: bool) -> Backup:
     if engine.storage.back_up(target):
         return Backup(str(target), target.stat().st_size)
     # A database server has no file to copy: write everything that an import takes in again.
-    export(engine, target, True, "jsonl", True, overwrite, None, None)
+    export(engine, target, Part(all_spaces=True), True, "jsonl", overwrite, None)
     return Backup(str(target), target.stat().st_size, "export")
 
 

@@ -45,6 +45,19 @@ def test_an_export_goes_through_a_pipe(process: Run, report: str) -> None:
     assert process("--db", "other.db", "export", "-", "--vectors").raw == exported.raw
 
 
+def test_chosen_memories_are_exported_alone_with_their_history(run: Run, report: str) -> None:
+    other = run("save", "Another note.", "--json").json["memory_id"]
+    run("update", other, "Another note, changed.")
+    ran = run("export", "some.jsonl", "--memory-id", other[:-4])
+    assert (ran.code, ran.out) == (0, "exported 1 memory to some.jsonl\n")
+    assert run("--db", "other.db", "import", "some.jsonl").out == "imported 1 memory\n"
+    with byheart.open("other.db") as store, byheart.open() as first:
+        assert store.history(other) == first.history(other)
+        assert store.list().total == 1
+    assert run("export", "none.jsonl", "--memory-id", "mem_nothing").code == 1
+    assert run("export", "none.jsonl", "--memory-id", other, "--all-spaces").code == 2
+
+
 def test_as_json_the_answers_are_those_of_the_library(run: Run, report: str) -> None:
     assert run("export", "all.jsonl", "--json").json == {
         "path": "all.jsonl",

@@ -21,12 +21,13 @@ from schemathesis.specs.openapi.checks import (
 
 import byheart
 from byheart.interfaces.rest.docs_page import render_page
+from byheart.interfaces.rest.exports import EXPORT_PATH
 from byheart.interfaces.rest.openapi import describe_api
 from byheart.interfaces.rest.routes import ROUTES
 from byheart.settings import load_settings
 from tests.interfaces.rest.conftest import REPORT, running
 
-PATHS = {entry.path for entry in ROUTES}
+PATHS = {entry.path for entry in ROUTES} | {EXPORT_PATH}
 
 
 def within_one_space(schema: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ import byheart
 from byheart.errors import InvalidInput
 from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.options import flag, name_list
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import (
     count,
@@ -27,7 +27,7 @@ from byheart.interfaces.cli.screen import (
     size,
     warn,
 )
-from byheart.interfaces.cli.store import open_store, settings_of
+from byheart.interfaces.cli.store import open_store, settings_of, whole_id
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Exported, Imported, TransferProgress
 from byheart.model.checks import check_path
@@ -71,9 +71,16 @@ overwrite = flag("--overwrite", is_flag=True, help="Overwrite existing files.")
     help="A lossless JSONL file, or a folder of Markdown files.",
 )
 @flag("--all-spaces", is_flag=True, help="Export every space, not only this one.")
+@name_list("--memory-id", help="Only these memories, by their ids.")
 @overwrite
 @click.pass_obj
-def export_command(invocation: Invocation, /, path_or_file: str | None, **given: Any) -> None:
+def export_command(
+    invocation: Invocation,
+    /,
+    path_or_file: str | None,
+    memory_id: Sequence[str] | None,
+    **given: Any,
+) -> None:
     """Write memories to a JSONL file, or to a folder of Markdown.
 
     A JSONL export has everything: earlier texts, history, forgotten memories. Without PATH, or with
@@ -91,7 +98,8 @@ def export_command(invocation: Invocation, /, path_or_file: str | None, **given:
             bar.show(progress.done, progress.total, count(progress.memories, "memory"))
 
         target: Any = sys.stdout.buffer if to_stdout else path_or_file
-        exported = store.export(target, on_progress=show, **given)
+        ids = None if memory_id is None else [whole_id(store, each) for each in memory_id]
+        exported = store.export(target, on_progress=show, memory_id=ids, **given)
     if invocation.json:
         print_json(exported)
     elif not to_stdout:

@@ -9,6 +9,7 @@ routes.py       the table of paths and their verbs
 asking.py       from path, query string and body to a verb's parameters
 json_shape.py   the values and nesting levels of JSON, counted before it is parsed
 endpoints.py    carries out a request; work.py runs it in a thread
+exports.py      memories as a file for `byheart import`
 files.py        the only folder that callers may write to, separate for each space and session
 problems.py     errors as a status and application/problem+json
 health.py  metrics.py  openapi.py  examples.py  docs_page.py

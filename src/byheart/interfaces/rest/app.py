@@ -20,6 +20,7 @@ from byheart.interfaces.operations import OPERATIONS, Grant, carry_out
 from byheart.interfaces.rest import health, metrics
 from byheart.interfaces.rest.docs_page import PAGE_POLICY, render_page
 from byheart.interfaces.rest.endpoints import Desk, write_json
+from byheart.interfaces.rest.exports import EXPORT_PATH, Exports
 from byheart.interfaces.rest.files import FilesFolder
 from byheart.interfaces.rest.guard import AddressGuard, ApiKeyGuard
 from byheart.interfaces.rest.hints import spell_request
@@ -55,7 +56,12 @@ def create_app(
     work = work or Work(settings)
     desk = Desk(store, work, FilesFolder(settings.files_dir, settings.db_path))
     inner = Starlette(
-        routes=[*desk.routes(), *_about_itself(store, work, counts or counted), *mounts],
+        routes=[
+            *desk.routes(),
+            Route(EXPORT_PATH, Exports(store, work).answer, methods=["GET", "POST"]),
+            *_about_itself(store, work, counts or counted),
+            *mounts,
+        ],
         lifespan=lifespan,
         exception_handlers=dict.fromkeys(
             (HTTPException, ByheartError, Problem, Exception), answer_error

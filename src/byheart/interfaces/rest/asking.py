@@ -69,7 +69,7 @@ async def take(request: Request, route: RouteEntry) -> Asked:
     in_path = {name: unquote(request.path_params[name]) for name in route.in_path}
     if not route.has_body:
         return Asked(route, in_path, _read_query(request, route), b"")
-    body = await _take_body(request, route)
+    body = await _take_body(request, takes_text=route.takes_text)
     if request.query_params:
         raise InvalidInput(
             f"{request.method} {route.path} takes no query string",
@@ -78,9 +78,16 @@ async def take(request: Request, route: RouteEntry) -> Asked:
     return Asked(route, in_path, {}, body)
 
 
-async def _take_body(request: Request, route: RouteEntry) -> bytes:
+async def read_json(request: Request) -> Given:
+    """Read the JSON object of a call without a text to save."""
+    body = await _take_body(request, takes_text=False)
+    JsonShape(MOST_VALUES_OF_CALL).feed(body)
+    return parse_object(body, _QUICK) if body else {}
+
+
+async def _take_body(request: Request, *, takes_text: bool) -> bytes:
     """Read the bytes of a JSON object; a missing body counts as an empty object."""
-    if not route.takes_text:
+    if not takes_text:
         request = Request(request.scope, limit_body(request.receive, MOST_BYTES_OF_CALL))
     body = await request.body()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -7,8 +7,11 @@ from importlib.metadata import version
 from typing import Any
 
 from byheart.interfaces.operations import Parameter
+from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL
 from byheart.interfaces.operations.schemas import describe
 from byheart.interfaces.rest.examples import ANSWERS, BODIES
+from byheart.interfaces.rest.exports import EXPORT_PATH
+from byheart.interfaces.rest.exports import MEDIA_TYPE as EXPORT_TYPE
 from byheart.interfaces.rest.health import Health, Readiness
 from byheart.interfaces.rest.problems import MEDIA_TYPE
 from byheart.interfaces.rest.routes import ROUTES, RouteEntry
@@ -94,6 +97,7 @@ def describe_api() -> Schema:
     paths: dict[str, Schema] = {}
     for entry in ROUTES:
         paths.setdefault(entry.path, {})[entry.method.lower()] = _operation(entry, nouns)
+    paths[EXPORT_PATH] = _export()
     paths |= _about_itself(nouns)
     return {
         "openapi": "3.1.0",
@@ -266,6 +270,39 @@ def _problem(description: str) -> Schema:
     return {
         "description": description,
         "content": {MEDIA_TYPE: {"schema": {"$ref": f"{_PLACE}Problem"}}},
+    }
+
+
+def _export() -> Schema:
+    """Describe the route whose answer is a file."""
+    flag = {"type": "boolean", "description": "Include vectors."}
+    parameters = [
+        Parameter("memory_id", SPECIAL["brief", "memory_id"], required=False, nullable=True),
+        Parameter("vectors", flag, required=False, nullable=False, default=False),
+        Parameter("space", PARAMETERS["space"], required=False, nullable=True),
+    ]
+    file = {"content": {EXPORT_TYPE: {"schema": {"type": "string"}}}}
+    described: Schema = {
+        "summary": "Export a space, or some memories of it, as a file for `byheart import`.",
+        "tags": ["The store"],
+        "responses": {"200": {"description": "The file.", **file}, **_references(*_ALWAYS, 507)},
+    }
+    body = {
+        "schema": body_schema({each.name: each for each in parameters}),
+        "example": {"memory_id": ["mem_01k2"]},
+    }
+    return {
+        "get": {
+            **described,
+            "operationId": "export",
+            "parameters": [_in_query(each) for each in parameters],
+        },
+        "post": {
+            **described,
+            "operationId": "export_by_post",
+            "requestBody": {"required": False, "content": {"application/json": body}},
+            "responses": {**described["responses"], **_references(*_WITH_BODY)},
+        },
     }
 
 

@@ -29,7 +29,8 @@ from byheart.storage.sql.rows import CHUNK, MEMORY, to_chunk, to_memory
 _TEXT = f"""
     SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, m.feedback, {MEMORY}
     FROM memories m"""
-_CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (m.space = ?1 OR ?1 IS NULL) ORDER BY "
+_IS_CURRENT = "m.version_of IS NULL AND (m.space = ?1 OR ?1 IS NULL)"
+_CHOSEN = "IN (SELECT value FROM json_each(?2))"
 _EARLIER = f"{_TEXT} WHERE m.version_of = ? AND m.space = ? ORDER BY m.version"
 _CHUNKS = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? ORDER BY chunk_index"
 _VECTORS = """
@@ -42,7 +43,10 @@ _HISTORY = """
 _ENTITIES = """
     SELECT space, name, (SELECT json_group_array(name) FROM
         (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key) AS spelled)
-    FROM entities e WHERE space = ?1 OR ?1 IS NULL ORDER BY space, entity_no"""
+    FROM entities e WHERE (space = ?1 OR ?1 IS NULL)"""
+_OF_CHOSEN = f"""
+    AND entity_no IN (SELECT entity_no FROM memory_entities JOIN memories m USING (memory_no)
+        WHERE m.memory_id {_CHOSEN} OR m.version_of {_CHOSEN})"""
 _TOMBSTONES = """
     SELECT space, lower(hex(content_hash)), at FROM tombstones
     WHERE space = ?1 OR ?1 IS NULL ORDER BY space, content_hash"""
@@ -51,10 +55,22 @@ _TOMBSTONES = """
 class SqlDump:
     """Read everything within one transaction; only the record at hand is in memory."""
 
-    def __init__(self, connection: Connection, space: str | None, vectors: bool) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        space: str | None,
+        vectors: bool,
+        memory_ids: Sequence[str] | None,
+    ) -> None:
         self._connection = connection
         self._space = space
         self._vectors = vectors
+        self._is_part = memory_ids is not None
+        self._values: tuple[str | None, ...] = (space,)
+        self._where = _IS_CURRENT
+        if memory_ids is not None:
+            self._values = (space, json.dumps(memory_ids))
+            self._where += f" AND m.memory_id {_CHOSEN}"
         # An import writes space by space, so the order of rows of different spaces would change.
         self._order = "memory_no" if space is not None else "space, memory_no"
 
@@ -77,9 +93,7 @@ class SqlDump:
         """Count the memories."""
         return int(
             self._connection.get(
-                "SELECT count(*) FROM memories "
-                "WHERE version_of IS NULL AND (space = ?1 OR ?1 IS NULL)",
-                (self._space,),
+                f"SELECT count(*) FROM memories m WHERE {self._where}", self._values
             )
         )
 
@@ -87,16 +101,21 @@ class SqlDump:
         """Give entities, then memories, then tombstones, each space by space.
 
         Entities come first, so that they keep their order. Tombstones come last, so that they do
-        not refuse the same text in another session.
+        not refuse the same text in another session. Some memories come with the entities that they
+        name, and without tombstones.
         """
-        return chain(self._entities(), self._memories(), self._tombstones())
+        tombstones = () if self._is_part else self._tombstones()
+        return chain(self._entities(), self._memories(), tombstones)
 
     def _entities(self) -> Iterator[EntityRecord]:
-        for space, name, aliases in self._connection.each(_ENTITIES, (self._space,)):
+        statement = f"{_ENTITIES}{_OF_CHOSEN * self._is_part} ORDER BY space, entity_no"
+        for space, name, aliases in self._connection.each(statement, self._values):
             yield EntityRecord(str(space), str(name), tuple(json.loads(str(aliases))))
 
     def _memories(self) -> Iterator[MemoryRecord]:
-        rows: Any = self._connection.stream(_CURRENT + self._order, (self._space,))
+        rows: Any = self._connection.stream(
+            f"{_TEXT} WHERE {self._where} ORDER BY {self._order}", self._values
+        )
         for row in rows:
             text = self._text(row)
             memory = text.memory

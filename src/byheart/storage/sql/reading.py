@@ -169,9 +169,11 @@ class SqlReader(SharedRows):
         found = self._connection.get_many(SPACE_OF, ((each,) for each in asked))
         return {each for each, space in zip(asked, found, strict=True) if space is not None}
 
-    def dump(self, space: str | None, *, vectors: bool) -> SqlDump:
-        """Give the whole contents of one space, or of all spaces; read while this view is open."""
-        return SqlDump(self._connection, space, vectors)
+    def dump(
+        self, space: str | None, *, vectors: bool, memory_ids: Sequence[str] | None = None
+    ) -> SqlDump:
+        """Give the contents of one space, of all, or of some memories; read while this is open."""
+        return SqlDump(self._connection, space, vectors, memory_ids)
 
     def memory(self, memory_id: str, space: str, *, hidden: bool = False) -> Memory | None:
         """Fetch one memory whole; with `hidden`, even if it is forgotten."""
