@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+import byheart
+from byheart.settings import load_settings
 from tests.interfaces.web.page.conftest import Site
+from tests.interfaces.web.page.past import SPACE
+from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize(
@@ -77,3 +83,42 @@ def test_the_figures_follow_searches_while_they_are_shown(page: Page, site: Site
     expect(row).to_have_count(0)
     site.cli("search", "deploy", "--mode", "fts", "--granularity", "coarse")
     expect(row).to_contain_text("1")
+
+
+def test_all_memories_are_exported_and_imported_as_the_same_store(
+    past: Page, tmp_path: Path, site: Site
+) -> None:
+    with site.open_store() as store:
+        [pinned, changed] = store.list(limit=2, space=SPACE).memories
+        store.pin(pinned.memory_id, space=SPACE)
+        store.update(changed.memory_id, title="Changed before the export", space=SPACE)
+    past.goto(f"{site.url}/ui/figures")
+    with past.expect_download() as download:
+        past.get_by_role("link", name="Export all memories").click()
+    file = download.value.path()
+    settings = load_settings({"db_path": tmp_path / "other.db", "embedding_provider": "hash"})
+    exported, again = io.BytesIO(), io.BytesIO()
+    with byheart.open(settings=settings) as other, site.open_store() as store:
+        assert other.import_(file).imported > 2
+        other.export(again, space=SPACE)
+        store.export(exported, space=SPACE)
+    assert file.read_bytes() == exported.getvalue() == again.getvalue()
+
+
+def test_a_long_list_of_memories_is_exported_too(page: Page, site: Site) -> None:
+    page.goto(site.url)
+    page.wait_for_selector(".hit")
+    page.locator(".hit input[type=checkbox]").first.check()
+    chosen = page.locator(".bulk strong")
+
+    def choose_more() -> bool:
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_timeout(100)
+        page.get_by_role("button", name="Select all shown").click()
+        return int(chosen.inner_text().split()[0]) > 100
+
+    wait_until(choose_more)
+    with page.expect_download() as download:
+        page.locator(".bulk").get_by_role("link", name="Export").click()
+    records = [json.loads(each) for each in download.value.path().read_bytes().splitlines()]
+    assert records[-1] == {"type": "end", "memories": int(chosen.inner_text().split()[0])}

@@ -1,5 +1,5 @@
 // Actions on memories that several screens offer; each tells what it did and how to undo it.
-import { get, memoryPath, patch, post, remove } from "./api.js";
+import { call, get, memoryPath, patch, post, remove } from "./api.js";
 import { counted } from "./format.js";
 import { ask } from "../parts/dialog.js";
 import { say, sayError, untilDone } from "../parts/toast.js";
@@ -8,35 +8,31 @@ import { html } from "./lib.js";
 /** @param {string[]} ids */
 const spell = (ids) => counted(ids.length, "memory", "memories");
 
-/** The address of a file with these memories, for `byheart import`. @param {string[]} ids */
-export const exportAddress = (ids) => `/export?${new URLSearchParams(ids.map((id) => ["memory_id", id]))}`;
+/** The address of a file with these memories, or with all, for `byheart import`. @param {string[]} [ids] */
+export const exportAddress = (ids = []) => `/export?${new URLSearchParams(ids.map((id) => ["memory_id", id]))}`;
 
-const EXPORTED = [
-  "content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter", "task_code", "tags", "entities",
-  "importance", "metadata", "path", "origin", "language", "created_at", "expires_at", "valid_from", "valid_until",
-];
+/** Addresses above this length fail in some browsers and proxies. */
+const LONGEST_ADDRESS = 4000;
 
-/** Write memories to a file of lines that `byheart import` reads. @param {string[]} ids */
-async function exportMemories(ids) {
-  const lines = [];
-  for (const id of ids) {
-    const memory = await get(memoryPath(id));
-    lines.push(JSON.stringify(Object.fromEntries(EXPORTED.map((name) => [name, memory[name]]))));
-  }
+/** Ask for a file by POST, because its address would be too long. @param {string[]} ids */
+async function exportMany(ids) {
+  const response = await call("POST", "/export", { body: { memory_id: ids }, wantsFile: true });
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${lines.join("\n")}\n`], { type: "application/x-ndjson" }));
+  link.href = URL.createObjectURL(await response.blob());
   link.download = `byheart-${new Date().toISOString().slice(0, 10)}.jsonl`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** Let links of `exportAddress` write a file. */
+/** Tell what links of `exportAddress` do; the browser itself receives the file, however large it is. */
 export function startExports() {
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element && event.target.closest("a[download]");
     if (!(link instanceof HTMLAnchorElement) || link.pathname !== "/export") return;
+    say("The export is being written; the browser then saves the file.");
+    if (link.href.length <= LONGEST_ADDRESS) return;
     event.preventDefault();
-    exportMemories(new URLSearchParams(link.search).getAll("memory_id")).catch(sayError);
+    exportMany(new URLSearchParams(link.search).getAll("memory_id")).catch(sayError);
   });
 }
 

@@ -64,10 +64,10 @@ function errorOf(status, problem) {
 }
 
 /**
- * Call a route and return its JSON.
+ * Call a route and return its JSON; `wantsFile` returns the response itself.
  * @param {string} method
  * @param {string} path
- * @param {{query?: Record<string, unknown>, body?: unknown, signal?: AbortSignal}} [given]
+ * @param {{query?: Record<string, unknown>, body?: unknown, signal?: AbortSignal, wantsFile?: boolean}} [given]
  * @returns {Promise<any>}
  */
 export async function call(method, path, given = {}) {
@@ -82,7 +82,7 @@ export async function call(method, path, given = {}) {
   }
 }
 
-/** @param {string} method @param {string} path @param {{query?: Record<string, unknown>, body?: unknown, signal?: AbortSignal}} given */
+/** @param {string} method @param {string} path @param {{query?: Record<string, unknown>, body?: unknown, signal?: AbortSignal, wantsFile?: boolean}} given */
 async function callOnce(method, path, given) {
   const query = toQuery(given.query ?? {}).toString();
   const hasBody = method === "POST" || method === "PATCH";
@@ -101,6 +101,7 @@ async function callOnce(method, path, given) {
     throw GONE();
   }
   connection.set(response.status === 401 ? "expired" : "ok");
+  if (response.ok && given.wantsFile) return response;
   if (response.status === 204) return null;
   const isJson = /\bjson\b/.test(response.headers.get("Content-Type") ?? "");
   const answer = isJson ? await response.json().catch(() => null) : null;

@@ -15,6 +15,6 @@ export const BulkBar = ({ items, writes, onForget, onRestore, onTag, onClear, ch
     ${writes && !isGone(items) && html`<button class="button small" onClick=${onTag}><${Icon} name="tag" />Tag</button>`}
     ${writes && !isGone(items) && html`<button class="button small" onClick=${onForget}><${Icon} name="trash" />Forget <kbd>#</kbd></button>`}
     ${children}
-    ${!isGone(items) && html`<a class="button small" href=${exportAddress(items.map((each) => each.memory_id))} download><${Icon} name="download" />Export</a>`}
+    <a class="button small" href=${exportAddress(items.map((each) => each.memory_id))} download><${Icon} name="download" />Export</a>
     <button class="button small" onClick=${onClear}>Clear</button>
   </div>`;

@@ -1,4 +1,5 @@
 // Figures: growth, kinds, speed, verdicts, pending vectors, slow queries, and what the doctor finds.
+import { exportAddress } from "../core/actions.js";
 import { get, useRequest } from "../core/api.js";
 import { ago, bytes, count, day as spellDay, milliseconds, moment, percent, shorten, visible } from "../core/format.js";
 import { classes, html, useEffect, useState } from "../core/lib.js";
@@ -155,7 +156,8 @@ export default function FiguresScreen() {
   useUpdates(data, setData);
   const [stats, timeline] = data ?? [];
   return html`
-    <${Screen} title="Figures" lead=${stats && `${count(stats.memories)} memories, ${count(stats.chunks)} chunks${stats.sizes ? `, ${bytes(Object.values(stats.sizes).reduce((sum, each) => sum + each, 0))}` : ""}`} wide>
+    <${Screen} title="Figures" lead=${stats && `${count(stats.memories)} memories, ${count(stats.chunks)} chunks${stats.sizes ? `, ${bytes(Object.values(stats.sizes).reduce((sum, each) => sum + each, 0))}` : ""}`} wide
+      actions=${html`<a class="button" href=${exportAddress()} download><${Icon} name="download" />Export all memories</a>`}>
       ${error && html`<${ErrorNote} error=${error} retry=${reload} />`}
       ${!data && !error && html`<${Loading} label="Counting" />`}
       ${stats && !stats.collecting && html`<${Note}>Queries are not counted (setting collect_stats): only the contents are shown.</${Note}>`}
