@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 
 from byheart.contracts import Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import EmbedderUnavailable
 from byheart.index import file
+from byheart.index.columns import Growing
 from byheart.memory.erasing import erase
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
@@ -476,6 +478,45 @@ def test_a_small_index_file_is_read_and_a_large_one_costs_one_open_file(
     assert {name: rows.tobytes() for name, rows in large.arrays.items()} == {
         name: rows.tobytes() for name, rows in small.arrays.items()
     }
+
+
+def test_rows_behind_a_mapped_array_are_written_in_this_process_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "_LEAST_MAPPED", 0)
+    path = tmp_path / "index"
+    rows = np.arange(12, dtype=np.int64)
+    given = {"first": rows, "pairs": rows.reshape(6, 2).astype(np.int16), "last": rows}
+    file.write(path, {}, given, 0o600, {"first": 3, "pairs": 2})
+    before = path.read_bytes()
+    one, other = file.read(path, verify=True), file.read(path)
+    assert one is not None
+    assert other is not None
+    assert {name: len(each) for name, each in one.rooms.items()} == {"first": 15, "pairs": 8}
+    growing = Growing(one.arrays["first"])
+    growing.give_room(one.rooms["first"])
+    shown = growing.view
+    growing.append(np.array([70, 71, 72]))
+    assert growing.view.tolist() == [*range(12), 70, 71, 72]
+    assert growing.buffer is one.rooms["first"]
+    growing.append(np.array([73]))
+    assert growing.view.tolist() == [*range(12), 70, 71, 72, 73]
+    assert shown.tolist() == list(range(12))
+    for name, each in given.items():
+        assert one.arrays[name].tolist() == other.arrays[name].tolist() == each.tolist()
+        assert not one.arrays[name].flags.writeable
+    assert not other.rooms["first"][12:].any()
+    assert path.read_bytes() == before
+
+
+def test_rows_that_stay_the_same_are_not_copied() -> None:
+    growing = Growing(np.arange(5))
+    before = growing.buffer
+    growing.replace(np.array([1, 3]), np.array([1, 3]))
+    assert growing.buffer is before
+    growing.replace(np.array([1, 3]), np.array([1, 4]))
+    assert growing.view.tolist() == [0, 1, 2, 4, 4]
+    assert before.tolist() == [0, 1, 2, 3, 4]
 
 
 class AwayEmbedder(HashEmbedder):

@@ -309,6 +309,32 @@ def test_an_index_whose_part_is_missing_is_built_and_written_again(
     assert parts.read(index, verify=True) is not None
 
 
+def test_columns_of_a_single_part_stay_mapped_while_rows_are_added(
+    open_store: OpenStore, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "_LEAST_MAPPED", 0)
+    with open_store() as first:
+        first.save_many(items(0, 400))
+    [name] = named(path)
+    part = parts.part_path(path.with_name(path.name + "-index"), name)
+    before = part.read_bytes()
+    store = open_store()
+    shown = store._storage._index(None).memory_use  # type: ignore[attr-defined]
+    assert shown.mapped == 0
+    for number in (400, 405):  # rows for which a column of 400 has room
+        store.save_many(items(number, number + 5))
+        store.search("anything")
+        contents = store._storage._index(None)._contents  # type: ignore[attr-defined]
+        columns = {**contents._memories, **contents._chunks}
+        private = [each for each, rows in columns.items() if not file.is_mapped(rows.buffer)]
+        # The column that says which chunks have vectors is copied when they get them.
+        assert private == ["embedded"]
+    assert part.read_bytes() == before
+    assert answers(store) == rebuilt(path, open_store, tmp_path)
+    store.save_many(items(410, 500))
+    assert answers(store) == rebuilt(path, open_store, tmp_path)
+
+
 def test_a_part_older_than_the_first_model_is_kept(
     open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,10 @@ class Growing:
         """Show the rows so far; later changes do not show."""
         return self.buffer[: self._length]
 
+    def give_room(self, buffer: Array) -> None:
+        """Go on in a buffer that begins with the rows so far, and that nobody else appends to."""
+        self.buffer = buffer
+
     def append(self, rows: Array) -> None:
         """Add rows behind everything that a view can see."""
         needed = self._length + len(rows)
@@ -47,6 +51,8 @@ class Growing:
 
     def replace(self, at: Array, rows: Array | bool) -> None:
         """Change rows in a copy, so that views in use stay as they are."""
+        if (self.view[at] == rows).all():
+            return
         changed = self.view.copy()
         changed[at] = rows
         self.buffer = changed

@@ -443,7 +443,13 @@ class Contents:
         published = Published.of_parts(
             loaded.head.head_id, [part for part, _ in loaded.parts], rows
         )
-        return _of_rows(rows, loaded.head.state, published)
+        contents = _of_rows(rows, loaded.head.state, published)
+        if len(loaded.parts) == 1:
+            for name, room in loaded.parts[0][1].rooms.items():
+                kind, _, column = name.partition(".")
+                columns = contents._memories if kind == "memory" else contents._chunks
+                columns[column].give_room(room)
+        return contents
 
 
 def _of_rows(rows: Rows, state: Mapping[str, Any], published: Published) -> Contents:

@@ -2,6 +2,7 @@
 
     magic, length of header, checksum of header | header (JSON) | arrays, each aligned to 64 bytes
 
+An array may have room behind it. A process appends its own rows there, in pages that it alone sees.
 The index on disk is one such file or several (`index/parts.py`).
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 import struct
@@ -16,7 +18,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +35,7 @@ _ALIGNMENT = 64
 _MAPS = os.name != "nt"
 # A mapping keeps its file open, and a server has a thousand small indexes but few open files.
 _LEAST_MAPPED = 1 << 20
+_NO_ROOMS: Mapping[str, int] = {}
 
 
 class Rows:
@@ -51,31 +54,45 @@ class IndexFile:
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+    # Mapped arrays with the room behind them; writing there changes neither the file nor `arrays`.
+    rooms: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def write(
-    path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | Rows], mode: int
+    path: Path,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any] | Rows],
+    mode: int,
+    rooms: Mapping[str, int] = _NO_ROOMS,
 ) -> None:
-    """Write a temporary file and move it into place; readers see the old file or the new one."""
+    """Write a temporary file and move it into place; readers see the old file or the new one.
+
+    `rooms` gives the number of rows for which an array has room behind it.
+    """
     layout, checksums, offset = {}, {}, 0
     for name, array in arrays.items():
         layout[name] = [array.dtype.str, list(array.shape), offset]
         checksums[name] = 0
         for block in _blocks(array):
             checksums[name] = zlib.crc32(block, checksums[name])
-        offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-    encoded = json.dumps(
-        {**header, "layout": layout, "checksums": checksums, "bytes": offset}
-    ).encode()
+        size = array.nbytes + _room_bytes(array, rooms.get(name, 0))
+        offset += -(-size // _ALIGNMENT) * _ALIGNMENT
+    about = {"layout": layout, "checksums": checksums, "rooms": rooms, "bytes": offset}
+    encoded = json.dumps({**header, **about}).encode()
     with replacing(path, mode) as (out, _):
         out.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)) + encoded)
         _pad(out)
-        for array in arrays.values():
+        for name, array in arrays.items():
             for block in _blocks(array):
                 out.write(block)
+            out.write(bytes(_room_bytes(array, rooms.get(name, 0))))
             _pad(out)
         out.flush()
         os.fsync(out.fileno())  # otherwise a power cut could leave a file with arrays of zeros
+
+
+def _room_bytes(array: NDArray[Any] | Rows, rows: int) -> int:
+    return rows * array.dtype.itemsize * math.prod(array.shape[1:])
 
 
 def _blocks(array: NDArray[Any] | Rows) -> Iterator[memoryview]:
@@ -109,10 +126,14 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
         with path.open("rb") as source:
             header, base = _read_header(source)
             buffer = _open_buffer(source, base + header["bytes"])
+            rooms = _open_rooms(source, header, base) if isinstance(buffer, mmap.mmap) else {}
         arrays = {
             name: _lay_over(buffer, dtype, tuple(shape), base + offset)
             for name, (dtype, shape, offset) in header["layout"].items()
         }
+        for name, room in rooms.items():
+            arrays[name] = room[: len(arrays[name])]
+            arrays[name].flags.writeable = False
     except (OSError, struct.error, ValueError, KeyError):
         return None
     # Vectors are by far the largest part, and damage to a vector can only misplace one chunk: they
@@ -123,7 +144,7 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
         for name in read_now
     ):
         return None
-    return IndexFile(header, arrays)
+    return IndexFile(header, arrays, rooms)
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
@@ -166,6 +187,23 @@ def _open_buffer(source: BinaryIO, size: int) -> mmap.mmap | bytes:
         return mmap.mmap(source.fileno(), size, access=mmap.ACCESS_READ)
     source.seek(0)
     return source.read(size)
+
+
+def _open_rooms(source: BinaryIO, header: Mapping[str, Any], base: int) -> dict[str, NDArray[Any]]:
+    """Map the arrays with room behind them a second time, for writing without changing the file."""
+    rooms: dict[str, NDArray[Any]] = {}
+    wanted = {
+        name: (dtype, (shape[0] + rows, *shape[1:]), base + offset)
+        for name, rows in header.get("rooms", {}).items()
+        for dtype, shape, offset in [header["layout"][name]]
+    }
+    ends = [start + np.dtype(kind).itemsize * math.prod(to) for kind, to, start in wanted.values()]
+    # A file may be larger than the memory, but the system may refuse so many private pages.
+    with contextlib.suppress(OSError):
+        if ends:
+            copied = mmap.mmap(source.fileno(), max(ends), access=mmap.ACCESS_COPY)
+            rooms = {name: _lay_over(copied, *each) for name, each in wanted.items()}
+    return rooms
 
 
 def _lay_over(

@@ -26,6 +26,7 @@ from byheart.index.memory_use import UNLOADED, MemoryUse
 from byheart.index.posting_runs import fold, purge
 from byheart.model.damage import only_sound_rows
 from byheart.system.file_locks import file_lock
+from byheart.system.freed_memory import return_freed_memory
 
 _MOST_ATTEMPTS = 50
 # A file that lacks fewer changes is updated faster than the database answers about its copy.
@@ -201,6 +202,7 @@ class Index:
         done = self._publish_files(compact)
         if self._exchange is not None:
             self._exchange.offer()
+        return_freed_memory()
         self.on_resize()
         return done
 

@@ -29,6 +29,8 @@ _MOST_IN_HEAD = 4 << 20
 # A part is taken in by a new one that is at least this share of it. With a half, a chunk is written
 # seven times until there are a million, and a store has about four parts (decision 0036).
 _SHARE_TAKEN_IN = 0.5
+# The columns of a file that is the only part have room for so many more rows: one for each 32.
+_ROWS_FOR_ROOM = 32
 # Parts may be merged by other processes between reading the head and opening them.
 _MOST_ATTEMPTS = 20
 _NAME = re.compile(r"[0-9a-f]{12}")
@@ -197,7 +199,9 @@ def write(
     if size > _MOST_IN_HEAD:
         name = secrets.token_hex(6)
         own = part_path(path, name)
-        file.write(own, header, arrays, mode)
+        columns = [each for each in arrays if each.startswith(("memory.", "chunk."))]
+        rooms = {each: arrays[each].shape[0] // _ROWS_FOR_ROOM for each in columns}
+        file.write(own, header, arrays, mode, {} if named else rooms)
         named[name] = _size(own) or 0
         header, inside = {}, {}
     head = {**about, **header, "id": secrets.token_hex(8), "parts": named}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -150,14 +150,16 @@ def segment_of(content: file.IndexFile, dimensions: int) -> Segment:
 def assemble(loaded: Loaded) -> Rows:
     """Put the rows of all parts together, with the changes of later parts to earlier ones."""
     contents = [content for _, content in loaded.parts]
+    dimensions = loaded.head.state["dimensions"]
+    if len(contents) == 1:
+        return _of_one_part(contents[0], dimensions)
     memories = _concatenated(contents, "memory", MEMORY_TYPES)
     chunks = _concatenated(contents, "chunk", CHUNK_TYPES)
     names: dict[str, list[str]] = {name: [] for name in CODED}
     moved = False
     for part, content in loaded.parts:
         for name in CODED:
-            # A file in the earlier format calls them codes.
-            names[name] += (content.header.get("names") or content.header["codes"])[name]
+            names[name] += _names_of(content)[name]
         moved |= _change_rows(memories, part, content)
         chunks["alive"][part.buried] = False
         vector_slots = content.arrays["vector_slots"]
@@ -169,9 +171,26 @@ def assemble(loaded: Loaded) -> Rows:
         by_turn = by_turn[chunks["alive"].take(by_turn)]
         first = len(contents[0].arrays["chunk.chunk_nos"])
         by_turn = add_turns(by_turn, memories, chunks, first)
-    dimensions = loaded.head.state["dimensions"]
     segments = [segment_of(each, dimensions) for each in contents]
     return Rows(memories, chunks, names, segments, by_turn)
+
+
+def _of_one_part(content: file.IndexFile, dimensions: int) -> Rows:
+    """Give the rows of the only part; its columns stay on disk until they are read."""
+    arrays = content.arrays
+    return Rows(
+        {name: arrays[f"memory.{name}"] for name in MEMORY_TYPES},
+        {name: arrays[f"chunk.{name}"] for name in CHUNK_TYPES},
+        {name: list(_names_of(content)[name]) for name in CODED},
+        [segment_of(content, dimensions)],
+        arrays["by_turn"],
+    )
+
+
+def _names_of(content: file.IndexFile) -> Mapping[str, list[str]]:
+    # A file in the earlier format calls them codes.
+    names: Mapping[str, list[str]] = content.header.get("names") or content.header["codes"]
+    return names
 
 
 def _concatenated(
