@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -14,29 +14,31 @@ from byheart.chunking import grammars
 from byheart.chunking.block import Block, no_parts
 from byheart.chunking.ruler import Ruler
 from byheart.model import Heading
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 # One pattern serves all grammars, because they use similar names for similar nodes.
-_DEFINITION = re.compile(
+_DEFINITION = late_pattern(
     r"(?:\w+_)?(?:function|method|class|interface|struct|enum|trait|impl|mod|module|namespace"
     r"|object|protocol|record|union|constructor|init|macro|type|alias)"
     r"_(?:definition|declaration|item|specifier)|class|module|internal_module|method|singleton_method"
 )
-_WRAPPER = re.compile(
+_WRAPPER = late_pattern(
     r"decorated_definition|export_statement|expression_statement|template_declaration"
 )
-_BINDING = re.compile(r"(?:lexical|variable)_declaration")
-_FUNCTION_VALUE = re.compile(r"arrow_function|function_expression|function|class")
-_LEADING = re.compile(r"\w*comment|attribute_item|decorator|annotation")
-_CONTAINER = re.compile(r"\w*(?:block|body|list|statements|suite|body_statement)")
+_BINDING = late_pattern(r"(?:lexical|variable)_declaration")
+_FUNCTION_VALUE = late_pattern(r"arrow_function|function_expression|function|class")
+_LEADING = late_pattern(r"\w*comment|attribute_item|decorator|annotation")
+_CONTAINER = late_pattern(r"\w*(?:block|body|list|statements|suite|body_statement)")
 
 # tree-sitter ends lines at `\n` only; the ruler also at a lone `\r`.
-_LONE_CR = re.compile(r"\r(?!\n)")
+_LONE_CR = late_pattern(r"\r(?!\n)")
 _NEWLINE = re.compile(rb"\n")
-_UNINDENTED = re.compile(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\s)\]}])")
-_BLANK_LINE = re.compile(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\S\r\n]*\S)")
+_UNINDENTED = late_pattern(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\s)\]}])")
+_BLANK_LINE = late_pattern(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\S\r\n]*\S)")
 _MAX_TITLE_CHARS = 200
 _MAX_DEPTH = 6
 _MAX_DIVISIONS = 64

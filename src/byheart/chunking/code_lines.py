@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import re
 
+from byheart.startup.late_patterns import late_pattern
+
 # Marks that only Markdown has: fences, front matter, and the line below the head of a table.
-_ONLY_MARKDOWN = re.compile(
+_ONLY_MARKDOWN = late_pattern(
     r"^ {0,3}(?:```|~~~)|\A\ufeff?---[ \t]*\r?\n(?s:.+?)^---[ \t]*$|^ {0,3}\|?[ \t]*:?-+:?[ \t]*\|",
     re.MULTILINE,
 )
 # Marks that Markdown often has and code seldom: links, bold words, a subheading above a blank line,
 # an underlined heading.
-_RATHER_MARKDOWN = re.compile(
+_RATHER_MARKDOWN = late_pattern(
     r"\[[^\]\n]{1,200}\]\([^)\n]{1,500}\)|\*\*\w[^*\n]{0,200}\*\*"
     r"|^#{2,6}[ \t]+\w[^\n]*\n[ \t]*\r?\n|^[^\n]+\n(?:={4,}|-{4,})[ \t]*\r?$",
     re.MULTILINE,
 )
 # Two lines of comment in a row, or a comment of another kind at the top.
-_COMMENTS = re.compile(
+_COMMENTS = late_pattern(
     r"^[ \t]*#(?![^\s#])[^\n]*\n[ \t]*#(?:[ \t][^\n]*)?\r?$|\A\s*(?:/\*|//|--[ \t])", re.MULTILINE
 )
-_IS_COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|;|%|\"\"\"|''')")
+_IS_COMMENT = late_pattern(r"\s*(?:#|//|/?\*|--|;|%|\"\"\"|''')")
 _COMMANDS = (
     "import from export local set unset use my our sub proc source function def class return"
     " include require echo printf exit cd sudo pip npm apt-get git docker FROM RUN COPY ENV CMD"
     " WORKDIR ENTRYPOINT ARG EXPOSE SELECT INSERT CREATE DROP GRANT puts eval namespace package"
     " let const var public private static void int struct typedef global lappend upvar variable"
 )
-_CODE = re.compile(
+_CODE = late_pattern(
     rf"""\s*(?:
         .*[;{{}}\\]\s*$                                     # a statement, a block, a line continued
       | [-+*/\w.$@%&\[\]'"]+\s*(?:[-+*/|&?:.]|\|\||//)?=(?!=)    # an assignment
@@ -44,21 +46,21 @@ _CODE = re.compile(
     re.VERBOSE,
 )
 # A key, or an item of one word: notes have these too.
-_ENTRY = re.compile(
+_ENTRY = late_pattern(
     r"\s*(?:(?:-\s+)*[\w.$/\"'{][-\w.$/\"'{} ]{0,40}:(?:\s*$|\s+[^A-Z\s]|\s+\S+\s*$)"
     r"|-\s+[-\w./$@:=\"'*{}\[\]]+\s*$)"
 )
 # Five words in a row, perhaps behind the mark of a list or a quotation.
-_PROSE = re.compile(
+_PROSE = late_pattern(
     r"\s*(?:[-*+]\s+|\d+[.)]\s+|>\s*)?[\"'(*_`\[]*[A-Za-z][\w'’*_`\[\]()-]*,?"
     r"(?:\s+[\"'(*_`\[]*[A-Za-z0-9][\w'’*_`\]()/.-]*[,;:]?){4}"
 )
 _LONGEST_LINE = 500
-_YAML = re.compile(
+_YAML = late_pattern(
     r"^[\w\"'][\w\"'./-]*:[ \t]*(?:#[^\n]*)?\r?\n(?:[ \t]*#[^\n]*\n)*(?: +|- )\S", re.MULTILINE
 )
-_BLOCK_MARKS = re.compile(r"[;{]\s*$", re.MULTILINE)
-_SHELL = re.compile(
+_BLOCK_MARKS = late_pattern(r"[;{]\s*$", re.MULTILINE)
+_SHELL = late_pattern(
     r"^[ \t]*(?:(?:fi|done|esac)[ \t]*$|export [A-Z]\w*=|(?:if|while) (?:\[|!|test )"
     r"|for \w+ in [^\n:]+;|sudo |apt-get )",
     re.MULTILINE,

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from byheart.chunking.code_lines import looks_like_code, name_language
 from byheart.chunking.markdown import has_markdown_structure
+from byheart.startup.late_patterns import late_pattern
 
 _SUFFIXES = {
     "markdown": "md markdown mdown mkd mdx qmd rmd",
@@ -92,28 +93,28 @@ _FORMAT_BY_NAME = {
     "makefile": "code:make",
     "rakefile": "code:ruby",
 }
-_SHEBANG = re.compile(r"#![^\r\n]*?\b(python|bash|zsh|sh|node|deno|ruby|perl|php|lua)[\d.]*\b")
+_SHEBANG = late_pattern(r"#![^\r\n]*?\b(python|bash|zsh|sh|node|deno|ruby|perl|php|lua)[\d.]*\b")
 _SHELLS = {"zsh": "bash", "sh": "bash", "node": "javascript", "deno": "typescript"}
 
 # These signs never occur in prose: an opening line of one language and, later, a definition in it.
 # Less certain text stays plain text, where a wrong guess costs nothing.
 _CODE_SIGNS = (
-    ("php", re.compile(r"\s*<\?php\b")),
-    ("cpp", re.compile(r"\s*(?://[^\n]*\n\s*)*#(?:include\s*[<\"]|pragma once|ifndef \w+_H)")),
+    ("php", late_pattern(r"\s*<\?php\b")),
+    ("cpp", late_pattern(r"\s*(?://[^\n]*\n\s*)*#(?:include\s*[<\"]|pragma once|ifndef \w+_H)")),
     (
         "go",
-        re.compile(r"\s*(?://[^\n]*\n\s*)*package \w+\r?\n(?s:.*)^(?:func|type|import)\b", re.M),
+        late_pattern(r"\s*(?://[^\n]*\n\s*)*package \w+\r?\n(?s:.*)^(?:func|type|import)\b", re.M),
     ),
     (
         "python",
-        re.compile(
+        late_pattern(
             r"\s*(?=#|\"\"\"|@\w|import |from [\w.]+ import |(?:async )?def |class )(?s:.*?)"
             r"^[ \t]*(?:(?:async )?def \w+\([^\n]*|class \w+[^\n]*:)[^\S\n]*\n[ \t]+\S",
             re.M,
         ),
     ),
 )
-_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_FENCE = late_pattern(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _SAMPLE_CHARS = 20_000
 
 

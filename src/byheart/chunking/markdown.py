@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
@@ -18,6 +18,8 @@ from byheart.chunking.headings import place_under_headings
 from byheart.chunking.prose import find_paragraphs
 from byheart.chunking.ruler import Ruler
 from byheart.model import Heading
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 _KINDS: dict[str, tuple[str, Grain]] = {
     "fence": ("code_block", "whole"),
@@ -35,7 +37,7 @@ _MAX_TITLE_CHARS = 500
 
 # `---` directly followed by a key or a comment, up to `---` or `...`; two thematic breaks do not
 # match.
-_FRONT_MATTER = re.compile(
+_FRONT_MATTER = late_pattern(
     r"\ufeff?(?:---[ \t]*+(?:\r\n?|\n)(?=#|[\w\"'][^\r\n]*:)(?s:.*?)(?<=[\r\n])(?:---|\.\.\.)"
     r"|\+\+\+[ \t]*+(?:\r\n?|\n)(?s:.*?)(?<=[\r\n])\+\+\+)"
     r"[ \t]*+(?:\r\n?|\n|\Z)(?:[ \t]*(?:\r\n?|\n))*+"
@@ -44,8 +46,8 @@ _FRONT_MATTER = re.compile(
 # Most texts can be classified without a parser. They have a heading in the first non-blank line, or
 # they have no line that begins like a heading, a fence or a list, or that underlines a heading or a
 # table head.
-_HEADING_FIRST = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*+ {0,3}#{1,6}(?:[ \t\r\n]|\Z)")
-_SIGN = re.compile(
+_HEADING_FIRST = late_pattern(r"(?:[ \t]*(?:\r\n?|\n))*+ {0,3}#{1,6}(?:[ \t\r\n]|\Z)")
+_SIGN = late_pattern(
     r"(?:\A|[\r\n])[ \t>]*+"
     r"(?:(?:#{1,6}|[-+*]|\d{1,9}[.)])(?:[ \t\r\n]|\Z)|```|~~~"
     r"|(?:=++|[-:|][-:| \t]*+)[ \t]*+(?:[\r\n]|\Z))"
@@ -54,8 +56,8 @@ _SIGN = re.compile(
 # s. After the beginning only unmistakable signs count: in a log, any line may look like a list or a
 # fence.
 _BEGINNING_CHARS = 20_000
-_HEADING_BEHIND_BLANK = re.compile(r"\n[ \t]*+\r?\n {0,3}#{1,6}[ \t]++\S")
-_FENCE_MARK = re.compile(r"\n {0,3}(?:```|~~~)")
+_HEADING_BEHIND_BLANK = late_pattern(r"\n[ \t]*+\r?\n {0,3}#{1,6}[ \t]++\S")
+_FENCE_MARK = late_pattern(r"\n {0,3}(?:```|~~~)")
 
 # The size of one piece to parse. A piece grows while it contains only the start of one block.
 _PIECE_LINES, _MOST_LINES, _LONG_LINE_CHARS = 4_000, 32_000, 64
@@ -64,7 +66,7 @@ _MOST_TOKENS, _LONG_PARAGRAPH_LINES = 100_000, 4_000
 # have 35 characters per token, the densest of 315 had 6; a token and a line take about 8 µs each.
 _LEAST_WORK, _CHARS_PER_WORK = 100_000, 4
 _MOST_LINKS, _WORK_PER_LINK = 10_000, 4
-_BLANK_LINE = re.compile(r"(?<=[\r\n])[ \t]*+(?:\r\n?|\n|\Z)")
+_BLANK_LINE = late_pattern(r"(?<=[\r\n])[ \t]*+(?:\r\n?|\n|\Z)")
 
 
 @lru_cache(maxsize=1)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, pairwise
 from typing import NamedTuple
 
 from byheart.chunking.block import Block, lay_end_to_end, no_parts
 from byheart.chunking.prose import cut_sentences, cut_to_size
 from byheart.chunking.ruler import Ruler
+from byheart.startup.dataclass_types import dataclass
 
 # Up to this many pieces are kept as found. Beyond that, neighbours are joined up to this fraction
 # of a chunk: the chunks still end at the same boundaries, but at fewer of them.

@@ -8,17 +8,18 @@ from collections.abc import Iterator
 
 from byheart.chunking.block import Block
 from byheart.chunking.ruler import Ruler
+from byheart.startup.late_patterns import late_pattern
 
 # A paragraph begins after a blank line. The possessive `++` keeps long runs of white space linear.
-_PARAGRAPH_BREAK = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*+(?:\r\n?|\n)\s*+")
+_PARAGRAPH_BREAK = late_pattern(r"(?:\r\n?|\n)[^\S\r\n]*+(?:\r\n?|\n)\s*+")
 
 # The look-behind lets a match begin only at the start of a run of marks: `.....` is read once.
 _MARKS, _CJK_MARKS, _CLOSERS = r".!?…", r"。！？｡", r"""["'”’»)\]」』）】*_]"""
-_SENTENCE_END = re.compile(
+_SENTENCE_END = late_pattern(
     rf"(?<![{_MARKS}{_CJK_MARKS}])"
     rf"(?:[{_MARKS}]++{_CLOSERS}*+\s++|[{_CJK_MARKS}]++{_CLOSERS}*+\s*+)"
 )
-_ABBREVIATION = re.compile(
+_ABBREVIATION = late_pattern(
     r"\b(?:\w|mrs?|ms|dr|prof|st|jr|sr|vs|cf|fig|figs|eq|no|nos|vol|pp|ed|eds|inc|ltd|co|corp|al"
     r"|approx|dept|est|gen|gov|rev|sen|rep|usw|bzw|vgl|nr|abb)\Z",
     re.IGNORECASE,
@@ -26,7 +27,7 @@ _ABBREVIATION = re.compile(
 _LONGEST_ABBREVIATION = 8
 # After this many sentences in a paragraph, short ones are not split: each takes 10 µs.
 _MANY_SENTENCES, _SHORT_SENTENCE_CHARS = 50_000, 64
-_LAST_SPACE = re.compile(r".*\s", re.DOTALL)
+_LAST_SPACE = late_pattern(r".*\s", re.DOTALL)
 _LONGEST_CLUSTER = 64
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from byheart.chunking.block import Block
 from byheart.chunking.headings import place_under_headings
 from byheart.chunking.prose import find_paragraphs
 from byheart.chunking.ruler import Ruler
 from byheart.model import Heading
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 # One repeated character: the character, and whether it is above too, determine the level.
-_DRAWN = re.compile(r"([!-/:-@\[-`{-~])\1*")
-_INLINE = re.compile(
+_DRAWN = late_pattern(r"([!-/:-@\[-`{-~])\1*")
+_INLINE = late_pattern(
     r"``(.+?)``|(?::[\w:.+-]{1,50}:)?`([^`<>]+?)(?: *<[^`<>]*>)?`_{0,2}|\*\*(.+?)\*\*"
 )
 # From this length on, an underline shorter than its title is accepted.

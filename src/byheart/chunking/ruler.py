@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from byheart.startup.late_patterns import late_pattern
+
 # CommonMark's line endings, which editors count too. U+2028, form feeds and the other breaks of
 # `str.splitlines` do not end a line.
-LINE_ENDING = re.compile(r"\r\n?|\n")
-_VISIBLE = re.compile(r"\S")
+LINE_ENDING = late_pattern(r"\r\n?|\n")
+_VISIBLE = late_pattern(r"\S")
 
 # A tokenizer may treat a megabyte without spaces as one unknown token. Prose has 4 to 6 characters
 # per token; a chunk never gets more than this many.

@@ -6,9 +6,8 @@ tokens would be a third of a Greek paragraph. Such a text gets more tokens for e
 
 from __future__ import annotations
 
-import re
-
 from byheart.language.terms import UNSPACED
+from byheart.startup.late_patterns import late_pattern
 
 # In English prose, a token of the usual models has this many characters.
 _USUAL_CHARACTERS = 4.5
@@ -16,8 +15,8 @@ _USUAL_CHARACTERS = 4.5
 _MOST_TIMES = 3.0
 # A text with fewer letters beyond ASCII than this is English with names, or code.
 _LEAST_SHARE = 0.01
-_BEYOND_ASCII = re.compile(rf"[^\W\d_\x00-\x7f{UNSPACED}]")
-_UNSPACED_LETTER = re.compile(f"[{UNSPACED}]")
+_BEYOND_ASCII = late_pattern(rf"[^\W\d_\x00-\x7f{UNSPACED}]")
+_UNSPACED_LETTER = late_pattern(f"[{UNSPACED}]")
 
 
 def scale_to_script(content: str, token_count: int, target_tokens: int) -> int:

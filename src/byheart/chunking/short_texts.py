@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
 from byheart.model import ASIDE, Chunk
+from byheart.startup.late_patterns import late_pattern
 
 _LONGEST = 500
-_WORD = re.compile(r"\w+")
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_WORD = late_pattern(r"\w+")
+_LINE_END = late_pattern(r"\r\n|\n|\r")
 # Ideographs and similar scripts have no spaces: one "word" may be a whole sentence.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\uffef\U00020000-\U0003ffff]")
+_UNSPACED = late_pattern("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\uffef\U00020000-\U0003ffff]")
 
 
 def is_short(content: str, least_words: int) -> bool:

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Protocol, TypeAlias
 
 from byheart.model.fields import FIELDS
+from byheart.startup.dataclass_types import dataclass
 
 # The columns of each table. The first ones are its key, so that rows can be sorted.
 OF_MEMORIES: Mapping[str, tuple[str, ...]] = {

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from byheart.contracts.embedders import Vectors
 from byheart.contracts.stored_postings import StoredPostings
 from byheart.model import Filter, IndexState
+from byheart.startup.dataclass_types import dataclass
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help` does without
     import numpy as np

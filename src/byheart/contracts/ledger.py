@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from byheart.model import BenchRun, SlowQuery
+from byheart.startup.dataclass_types import dataclass
 
 
 class Count(NamedTuple):

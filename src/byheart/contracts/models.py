@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from byheart.contracts.embedders import EmbedderSpec, Model, Vectors
 from byheart.contracts.records import PendingChunk, Window
+from byheart.startup.dataclass_types import dataclass
 
 
 class KnownModel(NamedTuple):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model, Vectors
 from byheart.model import Chunk, HistoryEntry, Memory
+from byheart.startup.dataclass_types import dataclass
 
 
 class TextKey(NamedTuple):

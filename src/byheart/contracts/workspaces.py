@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from byheart.contracts.records import Draft
 from byheart.model import Workspace
+from byheart.startup.dataclass_types import dataclass
 
 
 class FileStamp(NamedTuple):

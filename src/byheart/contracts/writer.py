@@ -7,7 +7,7 @@ values that it writes. A writer knows no rule.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +24,7 @@ from byheart.contracts.records import DedupKey, Window
 from byheart.contracts.reviews import ReviewRows
 from byheart.contracts.workspaces import WorkspaceRows
 from byheart.model import Chunk, Memory, Operation
+from byheart.startup.dataclass_types import dataclass
 
 
 class MemoryState(NamedTuple):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import ntpath
-import re
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
 from byheart.model.checks import LONGEST_LABEL
+from byheart.startup.late_patterns import late_pattern
 
 CLAUDE_CODE = "claude-code"
 
@@ -33,16 +33,16 @@ _TELLING = (
 _MOST_CALL_CHARS = 4000
 
 # Texts that the agent's program adds to the words of the user.
-_INSERTED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>")
-_BLANKS = re.compile(r"\s*")
+_INSERTED = late_pattern(r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>")
+_BLANKS = late_pattern(r"\s*")
 _COMMANDS = ("<command-name>", "<command-message>")
-_NOT_SAID = re.compile(
+_NOT_SAID = late_pattern(
     r"\s*(?:<(?:local-command-\w+|bash-\w+|task-notification|command-message>\s*<)"
     r"|\[Request interrupted by user|Caveat: The messages below were generated)"
 )
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-_POINTER = re.compile(r"gitdir:[ \t]*(.+?)\s*\Z")
+_CONTROL = late_pattern(r"[\x00-\x1f\x7f]+")
+_POINTER = late_pattern(r"gitdir:[ \t]*(.+?)\s*\Z")
 _HASH_DIGITS = 6
 _LONGEST_NAME = 80
 

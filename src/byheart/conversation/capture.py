@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
 
 from byheart.memory.redaction import take_out_secrets
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 # The outputs of Byheart's own tools must not be saved again as new memories.
 _OWN_TOOLS = ("mcp__byheart__*", "mcp__plugin_byheart*")
 _KEY_DIGITS = 32
 _LONGEST_TITLE = 200
 # Half of a surrogate pair, which JSON may contain where a text was cut. It cannot be stored.
-_UNSTORABLE = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = late_pattern("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)

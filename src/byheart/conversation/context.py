@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -37,6 +37,7 @@ from byheart.model import (
 from byheart.model.filters import of_session
 from byheart.search import SearchRequest, gather, is_relevant
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.system import clock
 
 # Passages are chosen among twice as many chunks plus these. Each chunk takes 0.05 ms.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from byheart.conversation.prompt import says_nothing
 from byheart.conversation.prompt.delimiting import PREAMBLE, SUMMARY, quote
 from byheart.model import Memory
+from byheart.startup.late_patterns import late_pattern
 
 __all__ = ["PREAMBLE", "asks_for_something", "quote_summary"]
 
 # The pattern does not match a path, which is no command.
-_COMMAND = re.compile(r"/[\w:-]+(?:\s|$)")
+_COMMAND = late_pattern(r"/[\w:-]+(?:\s|$)")
 
 
 def asks_for_something(prompt: str) -> bool:

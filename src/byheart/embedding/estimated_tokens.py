@@ -6,10 +6,12 @@ import re
 from array import array
 from collections.abc import Sequence
 
+from byheart.startup.late_patterns import late_pattern
+
 # A word counts one token per five characters; any other character (punctuation, symbols,
 # ideographs, kana, Hangul, Thai) counts one token.
 # Comparison with WordPiece: docs/decisions/0002-embedding-model.md.
-TOKEN = re.compile(
+TOKEN = late_pattern(
     r"[^\W_\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]{1,5}|\S"
 )
 

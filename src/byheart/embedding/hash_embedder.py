@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -11,8 +10,9 @@ import numpy as np
 
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.startup.late_patterns import late_pattern
 
-WORD = re.compile(r"\w+")
+WORD = late_pattern(r"\w+")
 # A word counts for more than its parts, so that a shared ending alone does not look like a match.
 TRIGRAM_WEIGHT = 0.25
 LONGEST_KEPT = 40  # characters: words recur and are worth caching, long runs without spaces do not

@@ -9,10 +9,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from byheart.errors import EmbedderUnavailable, EmbeddingError
+from byheart.startup.dataclass_types import dataclass
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_ANSWER_BYTES = 256 * 1024 * 1024

@@ -20,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from byheart.embedding.model_sources import (
 from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import WEIGHTS, SentenceModel, read_sentence_model
 from byheart.errors import EmbedderUnavailable, EmbeddingError, Hint, ModelFilesError
+from byheart.startup.dataclass_types import dataclass
 
 # Increase this number when the graph changes: models built by an older version are then rebuilt.
 BUILD = 4

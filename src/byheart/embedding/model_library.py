@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.embedding import model_package
@@ -11,6 +10,7 @@ from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.progress import Progress
 from byheart.errors import Do, EmbeddingError, Hint
 from byheart.model import Finding
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)

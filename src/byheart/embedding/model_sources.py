@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import zipfile
-from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from byheart.errors import (
     ModelFilesError,
     join_hints,
 )
+from byheart.startup.dataclass_types import dataclass
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # The weights and the tokenizer of the default model must match these hashes, from every source.

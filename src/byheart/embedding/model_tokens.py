@@ -12,6 +12,7 @@ from pathlib import Path
 from tokenizers import Encoding, Tokenizer
 
 from byheart.errors import Do, Hint, ModelFilesError
+from byheart.startup.late_patterns import late_pattern
 
 # Texts are tokenised in pieces of about this many characters, which limits memory and is faster.
 PIECE_CHARACTERS = 1 << 13
@@ -28,11 +29,11 @@ WORD = r"[^ \t\r\n!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]"
 # hashes and Thai, which has no spaces. Such words are cut into pieces of half this length.
 # Punctuation and ideographs end a word.
 LONGEST_WORD = 100
-LONG_WORD = re.compile(
+LONG_WORD = late_pattern(
     r"[^\s!-/:-@\[-`{-~\u2000-\u206f\u3000-\u303f\u3400-\u9fff\U00020000-\U0003ffff]"
     f"{{{LONGEST_WORD + 1},}}"
 )
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+LONE_SURROGATE = late_pattern("[\ud800-\udfff]")
 # A word that is still unknown counts by its length, since chunk sizes depend on the count.
 UNKNOWN_CHARACTERS_PER_TOKEN = 4
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from byheart.errors import ModelFilesError
+from byheart.startup.dataclass_types import dataclass
 
 # A model with `score` makes no vector: it compares two texts.
 Pooling = Literal["mean", "cls", "score"]

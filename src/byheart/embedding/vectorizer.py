@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -40,6 +39,7 @@ from byheart.errors import (
     StoreError,
 )
 from byheart.model import ECHO, HEADING_SEPARATOR, UNEMBEDDED, Chunk
+from byheart.startup.dataclass_types import dataclass
 
 Reopen = Callable[[EmbedderSpec], Embedder]
 

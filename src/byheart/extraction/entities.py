@@ -21,6 +21,7 @@ from byheart.extraction.vocabulary import (
     STOP_WORDS,
     UNSPACED,
 )
+from byheart.startup.late_patterns import late_pattern
 
 MAX_ENTITIES = 64
 # The first 64 names of a long text are near its beginning.
@@ -30,10 +31,10 @@ MAX_NAME_CHARS = 64
 MAX_NAME_WORDS = 6
 
 # Every repetition is bounded or cannot backtrack, so that no text makes a pattern run away.
-_NOISE = re.compile(r"\b[a-zA-Z]{2,10}://\S+|\bwww\.\S+|</?[A-Za-z][^<>\n]{0,300}>")
+_NOISE = late_pattern(r"\b[a-zA-Z]{2,10}://\S+|\bwww\.\S+|</?[A-Za-z][^<>\n]{0,300}>")
 _NOISE_MARKS = ("://", "www.", "<")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_QUOTED = re.compile(
+_FENCE = late_pattern(r" {0,3}(`{3,}|~{3,})")
+_QUOTED = late_pattern(
     r"(?<!\w)(?:"
     + "|".join(
         rf"{opening}(?=\S)([^{opening}{closing}\n]{{2,60}})(?<=\S){closing}(?!\w)"
@@ -42,33 +43,33 @@ _QUOTED = re.compile(
     + r")|"
     + "|".join(f"{pair[0]}([^{pair}\n]{{2,60}}){pair[1]}" for pair in ("「」", "『』", "《》"))
 )
-_QUOTE = re.compile("[\"'`“„‘«「『《]")
-_SENTENCE_MARK = re.compile(r"[.!?;](?:\s|$)|[\"`,:。！？，、：；(){}<>=|]")
+_QUOTE = late_pattern("[\"'`“„‘«「『《]")
+_SENTENCE_MARK = late_pattern(r"[.!?;](?:\s|$)|[\"`,:。！？，、：；(){}<>=|]")
 _WORD = rf"[^\W{UNSPACED}]+"
 # Most words of a text are plain: in lower case, no part of a name, and before another such word. A
 # run of them is passed over at once. A word before a "v" may be the name of a product, as in
 # "numpy v2".
 _PLAIN_RUN = rf"(?:(?!(?:{'|'.join(sorted(NAME_CONNECTORS))}) )[a-z]+ (?=[a-uw-z]))+"
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     rf"(?P<plain>{_PLAIN_RUN})"
     rf"|(?<!\w)[@#](?P<mention>\w+(?:-\w+)*)"
     rf"|(?P<word>{_WORD}(?:[-'’]{_WORD}|\.\d+|\.[a-z]{{2,4}}\b|\+\+|#(?!\w))*)"
 )
-_VERSION = re.compile(r"[vV]?\d{1,4}(?:\.\d{1,5}){1,3}\w{0,4}|[vV]\d{1,4}|\d{1,2}")
+_VERSION = late_pattern(r"[vV]?\d{1,4}(?:\.\d{1,5}){1,3}\w{0,4}|[vV]\d{1,4}|\d{1,2}")
 # A number after a lower-case word is mostly only a number, so such a version must be clear.
-_CLEAR_VERSION = re.compile(
+_CLEAR_VERSION = late_pattern(
     r"[vV]\d{1,4}(?:\.\d{1,5}){0,3}\w{0,4}|[1-9]\d{0,3}(?:\.\d{1,5}){1,3}\w{0,4}|0(?:\.\d{1,5}){2,3}"
 )
 # A version that starts with a v, or that has three numbers and is no date, is beyond doubt.
-_BEFORE_VERSION = re.compile(
+_BEFORE_VERSION = late_pattern(
     rf" (?={_CLEAR_VERSION.pattern})(?=(v\d|\d{{1,4}}\.\d{{1,5}}\.\d{{1,3}}(?!\d))?)"
 )
-_MORE_OF_A_QUANTITY = re.compile(r"[%°]|[:,/]\d")
-_POSSESSIVE = re.compile(r"['’]s$")
-_CONTRACTION = re.compile(r"['’](?:t|m|d|re|ll|ve)$")
-_INNER_CAPITAL = re.compile(r"[^\W\d_A-Z][A-Z]")
-_ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
-_SENTENCE_START = re.compile(r"[.!?:;|…。\n\"“(]")
+_MORE_OF_A_QUANTITY = late_pattern(r"[%°]|[:,/]\d")
+_POSSESSIVE = late_pattern(r"['’]s$")
+_CONTRACTION = late_pattern(r"['’](?:t|m|d|re|ll|ve)$")
+_INNER_CAPITAL = late_pattern(r"[^\W\d_A-Z][A-Z]")
+_ARTICLE = late_pattern(r"(?:the|a|an)\s+", re.IGNORECASE)
+_SENTENCE_START = late_pattern(r"[.!?:;|…。\n\"“(]")
 
 _TokenKind = Literal["name", "identifier", "product", "connector", "version", "plain"]
 

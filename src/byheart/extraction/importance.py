@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from itertools import islice
 
 from byheart.extraction.vocabulary import STOP_WORDS, UNSPACED
+from byheart.startup.late_patterns import late_pattern
 
 SCANNED_CHARS = 20_000
 # A memory states its preference at the beginning; a long document has all these words somewhere.
@@ -29,19 +29,19 @@ KIND_BONUS = {
     "file": -1.0,
 }
 
-_WORD = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
-_NUMBER = re.compile(r"\b\d|\bv\d")
+_WORD = late_pattern(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
+_NUMBER = late_pattern(r"\b\d|\bv\d")
 # These are searched in lower case, which takes half the time of ignoring the case.
-_PREFERENCE = re.compile(
+_PREFERENCE = late_pattern(
     r"\b(?:prefer|prefers|preferred|preference|favou?rs?|favou?rite|likes|dislikes|hates|loves"
     r"|(?:i|we) (?:like|love|hate|want|use|usually|typically)|wants|chooses|chose|chosen"
     r"|decided|decides|decision|agreed|policy|convention|always|never|must|must not)\b"
 )
-_DEFINITE = re.compile(
+_DEFINITE = late_pattern(
     r"\b(?:is|are|was|were|will be|has|have|must|shall|always|never|every|all|none|definitely"
     r"|certainly|absolutely|clearly)\b"
 )
-_HEDGED = re.compile(
+_HEDGED = late_pattern(
     r"\b(?:might|may|could|possibly|perhaps|maybe|probably|seems|appears|looks like|suggests"
     r"|i (?:think|believe|guess)|in my opinion)\b"
 )

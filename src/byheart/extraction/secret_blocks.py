@@ -9,12 +9,13 @@ from itertools import zip_longest
 
 from byheart.extraction.secret_judges import Found, is_secret, kind_of
 from byheart.extraction.secret_rules import Rule, expand_macro
+from byheart.startup.late_patterns import late_pattern
 
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BEGINS = late_pattern(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS = late_pattern(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 # The lines of a key whose end is missing. Headers come first, and the lines may have numbers, added
 # by the tool that printed them.
-_KEY_BODY = re.compile(
+_KEY_BODY = late_pattern(
     r"(?:(?>[ \t]{0,10}(?:\d{1,7}(?:\u2192|[:|-][ \t]?|[ \t]{1,4}))?)"
     r"(?>[A-Z][A-Za-z-]{2,20}:[ ][^\n]{0,200}|[A-Za-z0-9+/=\\]*+)[ \t\r]*+(?:\n|\Z))*+"
     r"(?:[ \t]{0,10}[A-Za-z0-9+/=\\]{40,})?"

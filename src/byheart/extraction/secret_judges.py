@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from byheart.extraction.secret_rules import Rule, load_words
+from byheart.startup.late_patterns import late_pattern
 
 MARK = "[redacted: "
 
@@ -36,11 +37,11 @@ _ABOUTS = (
     "id|ids|name|path|file|dir|url|uri|type|hash|count|len|length|size|limit|field|env|var|label"
     "|prefix|format|policy|rounds|expires?|expiry|ttl|in|at|s"
 )
-_ABOUT = re.compile(
+_ABOUT = late_pattern(
     rf"(?i:(?:^|_)(?:{_ABOUTS})$)"
     rf"|[a-z0-9](?:{'|'.join(each.title() for each in _ABOUTS.split('|'))})$"
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = late_pattern(
     r"(?i)(?:[*x.•#-]+|none|null|nil|true|false|undefined|str|string|bytes|secret|required|optional"
     r"|pass(?:word|wd)?|redacted|example\w*|placeholder|change[-_]?me\w*|dummy\w*|your[-_].*|my[-_].*"
     r"|number|boolean|any|unknown|[:@]?[$%<].*"
@@ -49,25 +50,25 @@ _PLACEHOLDER = re.compile(
     r"|plain|hashed|sample|fake)[-_]?){1,3}pass(?:word|wd|phrase)?\d{0,3})"
 )
 # Option values that say where a password comes from.
-_SOURCES = re.compile(
+_SOURCES = late_pattern(
     r"(?i)(?:prompt|ask|stdin|env|file|interactive|yes|no|on|off|always|never|auto|default|enabled"
     r"|disabled)(?::.*)?|(?:your|my|new|old|the|db|admin|user)?_?pass(?:word|wd|phrase)?_?(?:here)?"
 )
 # Methods, sizes and formats in descriptions of passwords: "is SHA256-hashed", "is 8-digit".
-_METHOD = re.compile(
+_METHOD = late_pattern(
     r"(?i)(?:sha-?\d|md5|base64|bcrypt|scrypt|argon|pbkdf|utf-?\d|ascii|aes|rsa"
     r"|\d+[- ]?(?:char|digit|bit|byte|letter|day|week|month|year|hour|minute|second|step|factor))"
 )
 _LEAST_KEY_CHARS, _LEAST_BITS_PER_CHAR = 12, 3.0
 # An identifier in a program contains few numbers; random letters and digits contain many.
-_NUMBER, _MOST_NUMBERS = re.compile(r"\d+"), 2
-_WORD, _LEAST_CHARS_OF_WORDS = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|\d+"), 3.5
-_LETTERS = re.compile(r"[^\W\d_]+")
+_NUMBER, _MOST_NUMBERS = late_pattern(r"\d+"), 2
+_WORD, _LEAST_CHARS_OF_WORDS = late_pattern(r"[A-Z]*[a-z]+|[A-Z]+|\d+"), 3.5
+_LETTERS = late_pattern(r"[^\W\d_]+")
 _LEAST_SEED_WORDS, _SEED_LENGTHS = 12, (12, 15, 18, 20, 21, 24)
 _TRAILING = ".,;:!?)*_…”»"
 _SYMBOLS = frozenset("!@#$%^&*+~=")
 _PIN_DIGITS = range(4, 13)
-_ENDS_SENTENCE = re.compile(r"[*_`)]{0,3}(?:[.!](?:\s|\Z)|,\s|\s{0,3}(?:\r?\n|\Z))")
+_ENDS_SENTENCE = late_pattern(r"[*_`)]{0,3}(?:[.!](?:\s|\Z)|,\s|\s{0,3}(?:\r?\n|\Z))")
 
 
 def judge(rule: Rule, match: re.Match[str]) -> Found | None:

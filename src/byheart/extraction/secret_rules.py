@@ -11,13 +11,15 @@ import random
 import re
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
+
 _DATA = "secret_patterns.json"
-_MADE_UP = re.compile(r"<(an|hex|up|low|let|dig):(\d+)>")
+_MADE_UP = late_pattern(r"<(an|hex|up|low|let|dig):(\d+)>")
 _ALPHABETS: Mapping[str, str] = {
     "an": string.ascii_letters + string.digits,
     "hex": "0123456789abcdef",

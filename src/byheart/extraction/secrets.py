@@ -10,18 +10,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from byheart.extraction.secret_blocks import FINDERS
 from byheart.extraction.secret_judges import MARK, Found, judge
 from byheart.extraction.secret_rules import Rule, load_rules
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 # An access token is one run of such characters. Most texts have few such runs, so searching only
 # the runs for the keywords of access tokens is far faster than searching the whole text.
-_RUN = re.compile(r"[A-Za-z0-9_~./:@+=-]{15,}")
-_CAPITALS = re.compile(r"[A-Z]+")
+_RUN = late_pattern(r"[A-Za-z0-9_~./:@+=-]{15,}")
+_CAPITALS = late_pattern(r"[A-Z]+")
 # Most keywords have one of these parts. A text without the part has none of its keywords, so
 # about 40 searches of a text do for the 177 keywords outside of runs.
 _COMMON_PARTS = ("key", "pass", "phrase", "frase", "recover", "seed", "wallet", "pwd", *"$:_-")

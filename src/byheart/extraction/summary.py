@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from byheart.extraction.vocabulary import UNSPACED
+from byheart.startup.late_patterns import late_pattern
 
 MAX_WORDS = 20
 MAX_CHARS = 240
@@ -17,43 +18,47 @@ SCANNED_CHARS = 20_000
 # "Hello!" alone says nothing: a sentence with fewer words is joined to the next one.
 LEAST_WORDS = 3
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
-_RULE_OR_UNDERLINE = re.compile(r"[ \t]*(?:=+|-{2,}|(?:[-*_][ \t]*){3,})[ \t]*$")
-_TABLE_ROW = re.compile(r"[ \t]*\||[-: \t]+\|[-:| \t]*$")
-_INDENTED = re.compile(r" {4}|\t")
-_REFERENCE = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*\S")
-_MARKS = re.compile(r"[ \t]*(?:>[ \t]?)*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?")
-_ITEM = re.compile(r"[ \t]*(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
+_FENCE = late_pattern(r" {0,3}(`{3,}|~{3,})")
+_HEADING = late_pattern(r" {0,3}#{1,6}(?:[ \t]+|$)")
+_RULE_OR_UNDERLINE = late_pattern(r"[ \t]*(?:=+|-{2,}|(?:[-*_][ \t]*){3,})[ \t]*$")
+_TABLE_ROW = late_pattern(r"[ \t]*\||[-: \t]+\|[-:| \t]*$")
+_INDENTED = late_pattern(r" {4}|\t")
+_REFERENCE = late_pattern(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*\S")
+_MARKS = late_pattern(r"[ \t]*(?:>[ \t]?)*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?")
+_ITEM = late_pattern(r"[ \t]*(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
 
 # Every repetition is bounded, so that no text can make a pattern run away.
 # The first is a part of every match: it is looked for first, which takes far less time.
 _INLINE = (
-    ("<", re.compile(r"<!--.{0,500}?-->"), " "),
-    ("<", re.compile(r"<(https?://[^<>\s]{1,500})>"), r"\1"),
-    ("<", re.compile(r"</?[A-Za-z][^<>]{0,300}>"), " "),
-    ("![", re.compile(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)"), " "),
-    ("[", re.compile(r"\[([^\[\]]{0,300})\]\([^()]{0,500}\)"), r"\1"),
-    ("[[", re.compile(r"\[\[(?:[^\[\]|]{1,200}\|)?([^\[\]|]{1,200})\]\]"), r"\1"),
-    ("[", re.compile(r"\[([^\[\]]{1,300})\]\[[^\[\]]{0,200}\]"), r"\1"),
-    ("`", re.compile(r"`{1,3}([^`]{1,300})`{1,3}"), r"\1"),
-    ("*", re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]{1,300})(?<=\S)\1(?![\w*])"), r"\2"),
-    ("_", re.compile(r"(?<!\w)(?!__[a-z0-9]+__)(_{1,3})(?=\S)([^_]{1,300})(?<=\S)\1(?!\w)"), r"\2"),
-    ("~~", re.compile(r"~~(?=\S)([^~]{1,300})(?<=\S)~~"), r"\1"),
-    ("\\", re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
+    ("<", late_pattern(r"<!--.{0,500}?-->"), " "),
+    ("<", late_pattern(r"<(https?://[^<>\s]{1,500})>"), r"\1"),
+    ("<", late_pattern(r"</?[A-Za-z][^<>]{0,300}>"), " "),
+    ("![", late_pattern(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)"), " "),
+    ("[", late_pattern(r"\[([^\[\]]{0,300})\]\([^()]{0,500}\)"), r"\1"),
+    ("[[", late_pattern(r"\[\[(?:[^\[\]|]{1,200}\|)?([^\[\]|]{1,200})\]\]"), r"\1"),
+    ("[", late_pattern(r"\[([^\[\]]{1,300})\]\[[^\[\]]{0,200}\]"), r"\1"),
+    ("`", late_pattern(r"`{1,3}([^`]{1,300})`{1,3}"), r"\1"),
+    ("*", late_pattern(r"(?<![\w*])(\*{1,3})(?=\S)([^*]{1,300})(?<=\S)\1(?![\w*])"), r"\2"),
+    (
+        "_",
+        late_pattern(r"(?<!\w)(?!__[a-z0-9]+__)(_{1,3})(?=\S)([^_]{1,300})(?<=\S)\1(?!\w)"),
+        r"\2",
+    ),
+    ("~~", late_pattern(r"~~(?=\S)([^~]{1,300})(?<=\S)~~"), r"\1"),
+    ("\\", late_pattern(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”）]*")
-_ABBREVIATION = re.compile(
+_SENTENCE_END = late_pattern(r"[.!?…]+[\"'”’»)\]]*(?=\s|$)|[。！？]+[」』”）]*")
+_ABBREVIATION = late_pattern(
     r"(?:\b(?:e\.g|i\.e|vs|etc|cf|ca|approx|fig|mr|mrs|ms|dr|prof|st|jr|sr|inc|ltd|z\.b)"
     r"|\b[A-Z]|^\d{1,3})\.$",
     re.IGNORECASE,
 )
-_FILLERS = re.compile(
+_FILLERS = late_pattern(
     r"\b(?:very|really|quite|rather|somewhat|actually|basically|essentially|literally"
     r"|I (?:think|believe)(?: that)?|in my opinion|it (?:seems|appears)(?: that)?)\b,?\s*",
     re.IGNORECASE,
 )
-_UNSPACED = re.compile(f"[{UNSPACED}]")
+_UNSPACED = late_pattern(f"[{UNSPACED}]")
 
 _BlockKind = Literal["prose", "heading", "other"]
 

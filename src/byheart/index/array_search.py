@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from byheart.index.stored_segment import StoredPart, StoredSegment
 from byheart.language.rarity import rarity
 from byheart.model import Filter
 from byheart.model.times import to_micros
+from byheart.startup.dataclass_types import dataclass
 
 # Up to this number, all vectors are compared; above it, their signs select some.
 EXACT_VECTORS = 4096

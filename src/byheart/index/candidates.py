@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ from byheart.index.turn_forms import describe_turns
 from byheart.model import Filter, IndexState
 from byheart.model.answers import IndexPlace
 from byheart.model.workspaces import FILE_KIND
+from byheart.startup.dataclass_types import dataclass
 
 if TYPE_CHECKING:
     from byheart.language.raw_query import RawQuery

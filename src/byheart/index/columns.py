@@ -7,13 +7,14 @@ behind what a view can see, and a change to a row is made in a copy.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from byheart.model.fields import FIELDS
+from byheart.startup.dataclass_types import dataclass
 
 NEVER = np.iinfo(np.int64).max
 NONE = -1

@@ -18,12 +18,14 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+
+from byheart.startup.dataclass_types import dataclass
 
 _KIND, _FORMAT, _EARLIER_FORMAT = b"BYHEART INDEX ", b"B", b"A"
 _MAGIC = _KIND + _FORMAT + b"\n"

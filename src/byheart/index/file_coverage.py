@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from byheart.startup.dataclass_types import dataclass
 
 # Another part is written when this many chunks are missing from the files. A new process reads the
 # missing ones again, which takes a quarter of a second for a thousand.

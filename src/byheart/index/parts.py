@@ -10,10 +10,8 @@ The files are derived: if any is missing, damaged, foreign or old, the index is 
 from __future__ import annotations
 
 import contextlib
-import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -23,6 +21,8 @@ from numpy.typing import NDArray
 from byheart.index import file
 from byheart.index.columns import CHUNK_TYPES, CODED, MEMORY_TYPES
 from byheart.index.segment import Segment
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 # A part of up to so many bytes is written into the head, and again with the next part.
 _MOST_IN_HEAD = 4 << 20
@@ -33,7 +33,7 @@ _SHARE_TAKEN_IN = 0.5
 _ROWS_FOR_ROOM = 32
 # Parts may be merged by other processes between reading the head and opening them.
 _MOST_ATTEMPTS = 20
-_NAME = re.compile(r"[0-9a-f]{12}")
+_NAME = late_pattern(r"[0-9a-f]{12}")
 _ARRAYS = {f"memory.{name}" for name in MEMORY_TYPES} | {f"chunk.{name}" for name in CHUNK_TYPES}
 _ARRAYS |= set(Segment.__slots__)
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
 from byheart.errors import StoreError
 from byheart.index.index import Index
+from byheart.startup.dataclass_types import dataclass
 
 Key = TypeVar("Key")
 

@@ -8,7 +8,6 @@ are cut into parts, and one part is merged at a time: a run in memory would take
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from byheart.index.posting_blocks import (
     write_blocks,
 )
 from byheart.index.segment import Segment
+from byheart.startup.dataclass_types import dataclass
 
 _PARTS = 16
 _BLOCK = 1 << 22

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from byheart.index.columns import CHUNK_TYPES, CODED, MEMORY_TYPES, Array
 from byheart.index.parts import NOTHING_BEFORE, Arrays, Loaded, Part, Start, count_kept
 from byheart.index.segment import Segment, empty_segment, merge, without_vectors
 from byheart.index.session_order import PLACE, Columns, add_turns, sort_turns
+from byheart.startup.dataclass_types import dataclass
 
 # Removed chunks stay in the files until they are this share of all.
 _MOST_REMOVED, _LEAST_REMOVED = 0.25, 400

@@ -7,7 +7,7 @@ much as any other. The arrays of a view only grow, unless a known memory changed
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from byheart.contracts import NUMBER_BITS
 from byheart.index.columns import NEVER, ChunkColumns, MemoryColumns
 from byheart.index.masks import Mask
+from byheart.startup.dataclass_types import dataclass
 
 if TYPE_CHECKING:
     from byheart.index.array_search import Windows

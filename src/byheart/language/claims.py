@@ -10,7 +10,7 @@ after a predicate that has one value, states and negations.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from byheart.language.moments import (
@@ -24,17 +24,19 @@ from byheart.language.moments import (
 )
 from byheart.language.quantities import NUMBER_WORDS, UNITS, Quantity, read_number, scale_of
 from byheart.language.terms import tokens
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r"\d{4}-\d{2}-\d{2}|\d{1,2}:\d{2}|v?\d+(?:\.\d+){1,3}(?![\d%])|[€$£]?\d[\d,]*(?:\.\d+)?[%€°]?"
     r"|[^\W\d_][\w'’+#-]*|[?%€$£°]"
 )
-_QUESTION = re.compile(
+_QUESTION = late_pattern(
     r"\?\s*$|^\s*(?:should|is|are|do|does|did|can|could|what|who|when|how)\b.*\?"
 )
-_ROLE = re.compile(r"^\s*(?:user|assistant|system|human|ai)\s*:\s*", re.IGNORECASE)
+_ROLE = late_pattern(r"^\s*(?:user|assistant|system|human|ai)\s*:\s*", re.IGNORECASE)
 # A sentence with one of these claims nothing: it asks, plans or supposes.
-_SUPPOSING = re.compile(
+_SUPPOSING = late_pattern(
     r"\b(?:if|unless|maybe|perhaps|might|would|could|should|suppose|consider(?:ing)?|thinking about"
     r"|planning to|wonder(?:ing)?|whether|example|e\.g|e\.g\.|hypothetical(?:ly)?)\b",
     re.IGNORECASE,
@@ -100,7 +102,7 @@ _COUNTING = frozenset(
 )
 # "Worker 1 reports", "Invoice 2024-17 was paid": a noun with its number at the beginning. Letters
 # that are units ("30s", "5k") are no part of it.
-_NUMBERED = re.compile(
+_NUMBERED = late_pattern(
     r"^\W*(?:(?:the|our|my|your|his|her|their)\s+)?(?P<noun>[^\W\d_]+)\s+"
     r"(?P<number>(?:number\s+|nr\.?\s+)?#?(?P<value>v?\d+(?:[./-]\d+)*[a-fn-r]?|[a-z]+(?:-[a-z]+)?))"
     r"(?:['’]s)?[,:]?\s+\(?(?P<next>\w+)",
@@ -119,7 +121,7 @@ _AFTER_VALUE = frozenset(
     "am pm times for on in at since until till from by with as per or of".split()
 )
 # Predicates with one value, before the name that is this value.
-_ONE_VALUE = re.compile(
+_ONE_VALUE = late_pattern(
     r"\b(?:(?:is|are|was|were|be|been|being|'s|remains?|became)\b(?:\s+(?:now|currently|still))*"
     r"(?:\s+(?:called|named)|(?:\s+\w+(?:ed|en|un|ld|nt|rn|pt|de|ut))?"
     r"(?:\s+(?:in|at|with|by|on|to|from|for|as))?)"
@@ -134,11 +136,11 @@ _VALUE_WORDS = frozenset((*WEEKDAYS, *MONTHS, *ORDINALS, *NAMED_HOURS, *NUMBER_W
 _TITLES = frozenset("mr mrs ms dr prof".split())
 _ARTICLES = frozenset("the a an our my their".split())
 _LEADING = frozenset("in at with by on to from for as called named".split())
-_FROM_TO = re.compile(r"\bfrom\s+(\w[\w.'-]*)\s+to\s+(\w[\w.'-]*)", re.IGNORECASE)
-_LED_BY = re.compile(
+_FROM_TO = late_pattern(r"\bfrom\s+(\w[\w.'-]*)\s+to\s+(\w[\w.'-]*)", re.IGNORECASE)
+_LED_BY = late_pattern(
     r"\b(?:led|owned|managed|run|headed|maintained|taught|written|cleaned)\s+by\s+(\w+)"
 )
-_LEADS = re.compile(
+_LEADS = late_pattern(
     r"^(?:the\s+)?([A-Z]\w+)\s+(?:leads|owns|manages|runs|heads|maintains|teaches|writes|cleans)\b"
 )
 

@@ -7,15 +7,15 @@ times; if a state and a number differ, or two numbers, about two things.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from byheart.language.claims import Claim, read_claim
+from byheart.startup.late_patterns import late_pattern
 
 ConflictKind = Literal["number", "time", "name", "negation", "state"]
 # A dot after a title or inside a word ends no sentence.
-_SENTENCE = re.compile(
+_SENTENCE = late_pattern(
     r"(?:[^.!?\n]|(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bMs)\.|(?<=\bDr)\.|(?<=\bProf)\.|[.!?](?=\S))+[.!?]*"
 )
 # A long text is compared by so many of its first sentences.

@@ -8,7 +8,6 @@ two languages fit about as well: no answer is better than a wrong one.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
@@ -16,12 +15,13 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from byheart.errors import InvalidInput
+from byheart.startup.late_patterns import late_pattern
 
 UNDETERMINED = "und"
 LONGEST_TAG = 35
 
 # RFC 5646, section 2.1, without grandfathered tags and the reserved longer language subtags.
-_TAG = re.compile(
+_TAG = late_pattern(
     r"(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|[0-9]{3}))?"
     r"(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*"
     r"(?:-x(?:-[a-z0-9]{1,8})+)?|x(?:-[a-z0-9]{1,8})+)"
@@ -60,11 +60,11 @@ _LONGEST, _PART = 2400, 800
 _SIGNS = "{}()[]=;<>_\\/$&|#*+"
 _MOST_SIGNS = 0.06
 # The first letters behind the Latin ones. Vietnamese has Latin letters in the second range.
-_NOT_LATIN = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u2e80-\uabff\uac00-\ud7af\uf900-\ufaff]")
+_NOT_LATIN = late_pattern("[\u0370-\u1cff\u1f00-\u1fff\u2e80-\uabff\uac00-\ud7af\uf900-\ufaff]")
 # The script is looked for in so many characters; so many letters of it are needed. A character of
 # Chinese says about as much as three letters.
 _PROBED, _FEWEST_LETTERS, _HAN, _HAN_WEIGHT = 150, 6, ("Hani", "Kana"), 3
-_SHORT, _PUNCTUATION = 400, re.compile(r"[.,:;!?\"“”„«»()…–—،؟।*]+")
+_SHORT, _PUNCTUATION = 400, late_pattern(r"[.,:;!?\"“”„«»()…–—،؟।*]+")
 # So many different frequent words of a language are needed, and this share of all words.
 _FEWEST_WORDS, _LEAST_SHARE = 3, 0.07
 

@@ -5,10 +5,11 @@ An embedding model gives "the port is 8080" and "the port is 8081" nearly the sa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-_WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
+from byheart.startup.late_patterns import late_pattern
+
+_WORD = late_pattern(r"\w+(?:[.,:'’-]\w+)*")
 _SENTENCE_END = frozenset(".!?:;\n*#>|-\"'")
 _NOT = frozenset(("no", "not", "never", "none", "nor", "neither", "without", "cannot"))
 

@@ -6,9 +6,10 @@ A week begins on Monday. All moments have a zone.
 from __future__ import annotations
 
 import calendar
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
+
+from byheart.startup.dataclass_types import dataclass
 
 Unit = Literal["minute", "hour", "day", "week", "month", "quarter", "year"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from byheart.startup.late_patterns import late_pattern
+
 _ONES = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"
@@ -89,7 +91,7 @@ UNITS = {
     for dimension, units in _DIMENSIONS.items()
     for unit, size in units.items()
 }
-_DIGITS = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(k|m|bn)?$", re.IGNORECASE)
+_DIGITS = late_pattern(r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(k|m|bn)?$", re.IGNORECASE)
 
 
 # Two amounts in different units that differ by a smaller share are the same amount.

@@ -12,20 +12,20 @@ match, and bind tighter than any operator. A string is a word, or any text in do
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn, TypeAlias
 
 from byheart.errors import QuerySyntaxError
 from byheart.language.terms import raw_query_terms, spread_syntax, tokens
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 COLUMNS = ("title", "summary", "headings", "content")
 # Parentheses within one another: FTS5's parser has 100 levels, and each of ours can take twelve.
 _DEEPEST = 8
 _DEFAULT_NEAR = 10
-_TOKEN = re.compile(
+_TOKEN = late_pattern(
     r'[ \t\r\n]*+(?:(?P<quoted>"(?:[^"]|"")*+")|(?P<open>")|(?P<word>[\w\x1a\x80-\U0010ffff]++)'
     r"|(?P<sign>[-+*^(){}:,]))"
 )

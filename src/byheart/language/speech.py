@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from byheart.language.terms import tokens
+from byheart.startup.late_patterns import late_pattern
 
 _QUESTION_MARKS = "?？؟\u037e"
-_SENTENCE = re.compile(rf"[^.!。！\n{_QUESTION_MARKS}]*+[.!。！\n{_QUESTION_MARKS}]*+")
+_SENTENCE = late_pattern(rf"[^.!。！\n{_QUESTION_MARKS}]*+[.!。！\n{_QUESTION_MARKS}]*+")
 # People put facts into a long question: "I moved to Rome in May, so which bank do you suggest?"
 _LONGEST_QUESTION = 80
 # A transcript names the speaker in front: "Anna: see you at ten".
-_SPEAKER = re.compile(r"\s*+([^\W\d_][\w'’.-]{0,30}+)(?: [^\W\d_][\w'’.-]{0,30}+){0,2}:\s")
+_SPEAKER = late_pattern(r"\s*+([^\W\d_][\w'’.-]{0,30}+)(?: [^\W\d_][\w'’.-]{0,30}+){0,2}:\s")
 
 
 def share_of_questions(text: str) -> float:

@@ -11,7 +11,6 @@ letters, so spaces separate them from the words beside them. Raw queries do not 
 
 from __future__ import annotations
 
-import re
 import string
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from typing import Any
 
 import apsw
 
+from byheart.startup.late_patterns import late_pattern
 from byheart.system.forks import never_free, working
 
 # Scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
@@ -29,8 +29,8 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
-_EMOJI = re.compile("[\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
+_UNSPACED_RUN = late_pattern(f"[{UNSPACED}]+")
+_EMOJI = late_pattern("[\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 # A word has parts that people search for if its kind of character changes within it: `getUser`,
 # `HTTPServer`, `utf8`. Finding the change in a text of character kinds is 20 times faster than
 # matching such words with a regular expression.
@@ -43,13 +43,13 @@ _CHANGES = ("aA", "AAa", "aa0", "AA0", "Aa0")
 # word, no part of a word and no run of unspaced script extends beyond it. In a group, so that
 # `split` keeps it. A pattern that began with the ASCII letters in front would take four times as
 # long.
-_BEYOND_ASCII = re.compile(r"([^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*+)")
+_BEYOND_ASCII = late_pattern(r"([^\x00-\x7f][0-9A-Za-z\x80-\U0010ffff]*+)")
 _ASCII_WORD = string.digits + string.ascii_letters
-_WORD = re.compile(r"[^\W_]*")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_WORD = late_pattern(r"[^\W_]*")
+_PART = late_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # The parts of a raw query that are not words to search for.
-_COLUMNS = re.compile(r"(?:\{[^{}]*+\}|(?<!\w)\w++)\s*+:")
-_OPERATORS = re.compile(r"\b(?:AND|OR|NOT|NEAR)\b")
+_COLUMNS = late_pattern(r"(?:\{[^{}]*+\}|(?<!\w)\w++)\s*+:")
+_OPERATORS = late_pattern(r"\b(?:AND|OR|NOT|NEAR)\b")
 _LONGEST_COMPOUND = 100
 # No word, part of a word or run of unspaced script extends beyond it.
 _BREAK = "\n"

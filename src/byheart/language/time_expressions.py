@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from byheart.language import periods
 from byheart.language.periods import EARLIEST, LATEST, Period, Unit
+from byheart.startup.late_patterns import late_pattern
 
 _MONTH_NAMES = (
     *("january", "february", "march", "april", "may", "june", "july"),
@@ -264,26 +265,26 @@ def _compile(forms: tuple[_Form, ...]) -> list[tuple[re.Pattern[str], _Read]]:
 _WHOLE = _compile(_ALONE)
 _WHOLE_AHEAD = _compile((_COMPACT_AHEAD, *_ALONE))
 _IN_TEXT, _BEHIND_PREPOSITION = _compile(_CLEAR), _compile((*_CLEAR, *_PLAIN))
-_PREPOSITION = re.compile(
+_PREPOSITION = late_pattern(
     r"\b(?:in|on|during|throughout|from|of|by|since|until|till|before|after|between|and|to)\s+"
     r"(?:the\s+)?$",
     re.IGNORECASE,
 )
-_STARTS = re.compile(r"(?<![\w-])(?=[\w])")
-_TODAY = re.compile(r"\btoday\b", re.IGNORECASE)
-_OF_THE_PAST = re.compile(r"\b(?:did|was|were|have|has|had)\b", re.IGNORECASE)
-_OPEN_SIDE = re.compile(r"\b(since|after|before|until|till|by)\s+(?:the\s+)?$", re.IGNORECASE)
-_BESIDE = re.compile(
+_STARTS = late_pattern(r"(?<![\w-])(?=[\w])")
+_TODAY = late_pattern(r"\btoday\b", re.IGNORECASE)
+_OF_THE_PAST = late_pattern(r"\b(?:did|was|were|have|has|had)\b", re.IGNORECASE)
+_OPEN_SIDE = late_pattern(r"\b(since|after|before|until|till|by)\s+(?:the\s+)?$", re.IGNORECASE)
+_BESIDE = late_pattern(
     rf"(?:\b(?P<count>{_NUMBER})\s+)?\b(?P<unit>day|week|month|year)s?\s+(?P<side>before|after)"
     r"\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
-_DAY_BESIDE = re.compile(
+_DAY_BESIDE = late_pattern(
     rf"\b(?P<weekday>{_DAY}|weekend)\s+(?P<side>before|after)\s+(?:the\s+)?$", re.IGNORECASE
 )
-_BESIDE_FOLLOWS = re.compile(r"\s+(?:before|after)\s+\w", re.IGNORECASE)
-_RANGE = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
-_RANGE_STARTS = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
+_BESIDE_FOLLOWS = late_pattern(r"\s+(?:before|after)\s+\w", re.IGNORECASE)
+_RANGE = late_pattern(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
+_RANGE_STARTS = late_pattern(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _MOST_CHARACTERS, _MOST_TIMES = 2000, 4
 
 

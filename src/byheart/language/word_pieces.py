@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from byheart.language.detection import UNDETERMINED, detect_language
 from byheart.language.terms import STOP_WORDS, UNSPACED, query_terms, tokens
+from byheart.startup.late_patterns import late_pattern
 
 # This character is in front of each piece. No token of FTS5 has it, so pieces and words never mix.
 MARK = "~"
@@ -24,16 +25,16 @@ _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 )
-_WORD = re.compile(rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])++")
-_WORD_BEYOND_ASCII = re.compile(
+_WORD = late_pattern(rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])++")
+_WORD_BEYOND_ASCII = late_pattern(
     rf"[0-9A-Za-z]*+(?:[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}])(?:[^\W_{UNSPACED}]|[{_MARKS}])*+"
 )
 # Hardly any other language has these letters (Yoruba and Igbo have some of them). The marks of
 # Vietnamese tell words apart: `đội` and `đối` are two words.
-_VIETNAMESE = re.compile("[\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9]")
+_VIETNAMESE = late_pattern("[\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9]")
 _ENGLISH = "en"
 # Words that no other language writes so: most English texts need no detection.
-_SURELY_ENGLISH = re.compile(r"\b(?:the|and|with|from)\b")
+_SURELY_ENGLISH = late_pattern(r"\b(?:the|and|with|from)\b")
 
 
 def pieces_of_text(text: str) -> list[str]:

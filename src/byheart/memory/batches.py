@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from byheart.contracts import Storage
@@ -19,6 +19,7 @@ from byheart.memory.saving import OnEmbedded, Saver
 from byheart.model import SaveResult
 from byheart.model import checks as check
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.upkeep.usage_stats import Observer
 
 # The limits of a first batch, which is chunked, embedded and committed together: large enough for

@@ -6,7 +6,7 @@ This needs no store, so helper processes can do it ahead of the process that wri
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +16,7 @@ from byheart.memory.redaction import take_out_secrets
 from byheart.memory.save_requests import SaveRequest, notice
 from byheart.model import Chunk
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 
 # The names of the fields from which secrets are removed: the user did not ask to keep this text.
 Redacted = Sequence[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -20,10 +19,11 @@ from byheart.memory.selection import (
 )
 from byheart.model import Filter, Forgotten
 from byheart.model import checks as check
+from byheart.startup.late_patterns import late_pattern
 from byheart.system import clock
 
 _LONGEST_DAYS = 365_000
-_AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdwmy]?)\s*")
+_AGE = late_pattern(r"\s*(\d+(?:\.\d+)?)\s*([hdwmy]?)\s*")
 _HOURS = {"h": 1, "d": 24, "": 24, "w": 168, "m": 730, "y": 8766}
 # The number of erased memories to search for by their own words, as a check.
 _MOST_SEARCHED, _SEARCHED_CHARS = 20, 500

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from byheart.contracts import FoundChunk, Reader
 from byheart.errors import InvalidInput, NotFound
+from byheart.startup.late_patterns import late_pattern
 
 _SHOWN_PATHS = 5
-_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.DOTALL)
+_PLACE = late_pattern(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.DOTALL)
 
 
 # "mem_" and the milliseconds of an id: as a rule, no second memory of a space begins so.
@@ -22,7 +23,7 @@ _LEAST_BEGINNING = 8
 _SHOWN_IDS = 3
 _PREFIX = "mem_"
 # Prompts leave out "mem_" (`model.ids.short_form`).
-_BEGINNING = re.compile(
+_BEGINNING = late_pattern(
     r"(?P<beginning>mem_[0-9a-z]*|0[0-9a-z]{9})(?P<rest>(?:[#@]\d{1,9})*)(?:-\d{1,9})?"
 )
 _WHOLE_LENGTH = 30

@@ -5,7 +5,6 @@ These are rules over values. `reviewing.py` reads the values from the store.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ from byheart.language.conflicts import find_difference
 from byheart.memory.duplicates import group_around
 from byheart.model import REVIEW_REASONS, Brief, Filter, ReviewAction, ReviewReason
 from byheart.model.workspaces import FILE_KIND
+from byheart.startup.late_patterns import late_pattern
 
 EXPIRING_DAYS, UNUSED_DAYS = 14, 180
 # The least similarity of two memories of which one may be merged into the other, as in `dedupe`.
@@ -29,7 +29,7 @@ SAME = 0.95
 _SAME_SUBJECT = ((1_000, 0.6), (20_000, 0.8))
 _SAME_SUBJECT_AMONG_MANY = 0.85
 # No id of a memory contains `@`.
-_TEXT = re.compile(r"(?:^|\+)(?P<memory_id>[^@]+)@(?P<version>\d{1,9})(?=\+|$)")
+_TEXT = late_pattern(r"(?:^|\+)(?P<memory_id>[^@]+)@(?P<version>\d{1,9})(?=\+|$)")
 # A larger group is shown as several items.
 _MOST_IN_ITEM = 12
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 
 from byheart.contracts import Reader, Storage, one_transaction
@@ -25,6 +25,7 @@ from byheart.model import (
     ReviewQueue,
     ReviewReason,
 )
+from byheart.startup.dataclass_types import dataclass
 from byheart.system import clock
 
 # The filters whose findings are kept.

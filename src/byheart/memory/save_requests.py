@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -16,6 +16,7 @@ from byheart.model import Origin, SaveResult, usual_origin
 from byheart.model import checks as check
 from byheart.model.fields import BY_NAME, LOG_FIELDS, NOTICED, SAVE_FIELDS
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.system import clock
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from byheart.startup.late_patterns import late_pattern
+
 HIDDEN = "***"
 
 # The names of parameters whose values are secrets: password, sslpassword, sslkey, client_secret.
-_SECRET_NAME = re.compile(r"(?i)passw|pwd|secret|key|token")
-_PARAMETER = re.compile(r"([?&])([^=&?]*)=([^&]*)")
+_SECRET_NAME = late_pattern(r"(?i)passw|pwd|secret|key|token")
+_PARAMETER = late_pattern(r"([?&])([^=&?]*)=([^&]*)")
 # The same in the other form of libpq, which is no URL: host=db password='a secret'.
-_ASSIGNED = re.compile(r"(?i)(\b\w*passw\w*\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)")
+_ASSIGNED = late_pattern(r"(?i)(\b\w*passw\w*\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)")
 # A URL in other text ends at a quote or at the end of the line: a password may have a space.
-_URL = re.compile(r"[a-zA-Z][\w+.-]*://[^\"'\r\n]*")
+_URL = late_pattern(r"[a-zA-Z][\w+.-]*://[^\"'\r\n]*")
 
 
 def hide_secrets(address: str) -> str:

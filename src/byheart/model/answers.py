@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
 from byheart.model.memories import Origin, text_id
+from byheart.startup.dataclass_types import dataclass
 
 Mode = Literal["hybrid", "vector", "fts"]
 Granularity = Literal["fine", "medium", "coarse"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from byheart.startup.dataclass_types import dataclass
 
 Access = Literal["read", "write"]
 # Whose words a caller may save: also the user's; an agent's; or only a stranger's, which wait for

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 from byheart.errors import InvalidInput
 from byheart.language.time_expressions import parse_time
 from byheart.model.memories import ORIGINS, Origin
+from byheart.startup.late_patterns import late_pattern
 from byheart.system import clock
 
 MOST_LABELS = 100
@@ -44,8 +45,8 @@ LONGEST_TTL_DAYS = 365_000
 LEAST_THRESHOLD = 0.8
 _LONGEST_SHOWN = 300
 
-_ZONE = re.compile(r"UTC|[A-Za-z_]+/[A-Za-z0-9_+/-]+")
-_SLUG = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
+_ZONE = late_pattern(r"UTC|[A-Za-z_]+/[A-Za-z0-9_+/-]+")
+_SLUG = late_pattern(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 Choice = TypeVar("Choice", bound=str)
 Item = TypeVar("Item")
 _Given = TypeVar("_Given")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from byheart.model.memories import Memory, SaveStatus
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
 
 from byheart.errors import InvalidInput
 from byheart.model.times import from_micros, to_micros
+from byheart.startup.dataclass_types import dataclass
 
 # The outcomes that a caller names. A reply that repeats a memory makes it `echoed`.
 Outcome = Literal["used", "ignored", "wrong"]

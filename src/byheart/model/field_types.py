@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from byheart.model.schemas import Schema
+from byheart.startup.dataclass_types import dataclass
 
 Check = Callable[[str, Any], Any]
 # How a value is stored: a moment as microseconds, a hash as bytes, words with commas between them.

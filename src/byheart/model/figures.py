@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from byheart.model.answers import IndexState, Mode, Verdict
 from byheart.model.upkeep import Finding
 from byheart.model.workspaces import Workspace
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import threading
 import time
 
 from byheart.errors import InvalidInput
+from byheart.startup.late_patterns import late_pattern
 
 TOKEN_PREFIX = "tok_"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: no letter looks like another
 _RANDOM_BITS = 80
 # Ids take the milliseconds ahead, one each, up to so many ahead of the clock.
 _MOST_AHEAD_MS = 600_000
-_TEXT_ID = re.compile(r"(?P<memory_id>[^@]+)@(?P<version>\d{1,9})")
-_WHOLE_ID = re.compile(r"mem_(?P<milliseconds>[0-9a-z]{10})[0-9a-z]{16}(?P<rest>(?:[@#].*)?)")
-_CHUNK_ID = re.compile(r"(?P<memory_id>[^#]+)#(?P<index>\d{1,9})")
+_TEXT_ID = late_pattern(r"(?P<memory_id>[^@]+)@(?P<version>\d{1,9})")
+_WHOLE_ID = late_pattern(r"mem_(?P<milliseconds>[0-9a-z]{10})[0-9a-z]{16}(?P<rest>(?:[@#].*)?)")
+_CHUNK_ID = late_pattern(r"(?P<memory_id>[^#]+)#(?P<index>\d{1,9})")
 
 _lock = threading.Lock()
 _last = 0

@@ -8,9 +8,11 @@ The fields of a memory are spelled out here for readers and type checkers, and n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
+
+from byheart.startup.dataclass_types import dataclass
 
 Match = Literal["any", "all"]
 Scope = Literal["session", "global"]

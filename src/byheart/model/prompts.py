@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from byheart.model.answers import IndexState, Mode, Verdict
 from byheart.model.memories import Origin
+from byheart.startup.dataclass_types import dataclass
 
 ContextPart = Literal["identity", "summary", "pinned", "retrieved", "recent"]
 LeftOutReason = Literal[

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from byheart.model.answers import Mode
 from byheart.model.prompts import ContextReceipt
+from byheart.startup.dataclass_types import dataclass
 
 ReceiptVerb = Literal["context", "remind"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from byheart.model.views import Brief
+from byheart.startup.dataclass_types import dataclass
 
 ReviewReason = Literal["secret", "contradiction", "untrusted", "expiring", "duplicate", "unused"]
 ReviewAction = Literal["keep", "merge", "supersede", "extend", "trust", "forget"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Literal
 
 from byheart.model.memories import Similar
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)

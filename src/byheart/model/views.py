@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 
 from byheart.model.memories import Operation, Origin, Similar
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)

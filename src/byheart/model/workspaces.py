@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from byheart.startup.dataclass_types import dataclass
 
 # The kind of the memories of files, and the author of the changes that a workspace makes.
 FILE_KIND, WORKSPACE_AUTHOR = "file", "workspace"

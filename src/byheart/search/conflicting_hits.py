@@ -7,7 +7,6 @@ question.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
@@ -17,13 +16,14 @@ from typing import NamedTuple
 from byheart.language.conflicts import find_difference, read_claims
 from byheart.model import ChunkHit, Hit, HitConflict, MemoryHit
 from byheart.model.workspaces import FILE_KIND
+from byheart.startup.late_patterns import late_pattern
 
 # The number of first hits that are compared, their length, and their least share of the best score.
 _COMPARED, _LONGEST, _LEAST_SHARE = 10, 600, 0.3
 # Two texts may be about one subject if so much of the shorter one's words is in the other.
 _LEAST_SHARED = 0.6
 _MOST_CONFLICTS = 3
-_WORD = re.compile(r"\w+")
+_WORD = late_pattern(r"\w+")
 
 
 class _Text(NamedTuple):

@@ -8,7 +8,6 @@ its nearest landmarks.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from byheart.contracts import Numbers
 from byheart.language.terms import STOP_WORDS
+from byheart.startup.late_patterns import late_pattern
 
 Points = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ _STEPS, _EXAGGERATED_STEPS, _EXAGGERATION = 300, 80, 4.0
 _NEIGHBOURS, _BETWEEN = 10, 4
 _MARGIN = 0.02
 _MOST_TERMS, _LONGEST_TERM = 4, 24
-_WORD = re.compile(r"[^\W\d_][\w'’-]+")
+_WORD = late_pattern(r"[^\W\d_][\w'’-]+")
 
 
 def lay_out(vectors: NDArray[np.float32]) -> Points:

@@ -10,7 +10,6 @@ asks for, and counts like a word that only the memories of that time have.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -21,13 +20,14 @@ from byheart.contracts import Figures, Spans
 from byheart.language.time_expressions import find_times
 from byheart.model import NamedTime
 from byheart.model.times import to_micros
+from byheart.startup.late_patterns import late_pattern
 
 # The preference falls to 37 % over this time behind a named one, and over this time before it. A
 # time shorter than a day has a shorter margin: so many times its own length.
 _AFTER, _BEFORE = 7 * 86_400 * 10**6, 2 * 86_400 * 10**6
 _LENGTHS = 7
-_WORD = re.compile(r"\w+")
-_APOSTROPHE = re.compile("['\u2019]")
+_WORD = late_pattern(r"\w+")
+_APOSTROPHE = late_pattern("['\u2019]")
 # Words that ask what there is, whatever it is about.
 _GENERAL_WORDS = frozenset(
     _WORD.findall(

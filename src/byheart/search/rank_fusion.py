@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import Candidates, Figures, Numbers
+from byheart.startup.dataclass_types import dataclass
 
 RRF_K = 60
 KEYWORDS, VECTOR = "fts", "vector"

@@ -8,7 +8,7 @@ next page begins behind the last of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import partial
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from byheart.model import Memory, RecalledMemory, RecalledSummary
 from byheart.search.budget import Budget
 from byheart.search.damaged_store import contradiction
 from byheart.search.file_freshness import FileFacts, describe_file
+from byheart.startup.dataclass_types import dataclass
 
 # Memories that are read at once where each may still fit into the budget.
 _ASKED_AHEAD = 8

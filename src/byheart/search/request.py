@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from byheart.model import Filter, Fusion, Granularity, Mode
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +43,4 @@ class RecallRequest:
 
     question: SearchRequest
     max_tokens: int = 1000
-    weights: Weights = Weights()  # noqa: RUF009 - a named tuple does not change
+    weights: Weights = Weights()

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 
 from byheart.contracts import Candidates, Figures, Reader
+from byheart.startup.late_patterns import late_pattern
 
 SideFile = Literal["test", "generated"]
 # With it, a test is first for 1 of 15 questions about this project, not for 10 (decision 0027).
@@ -21,20 +22,20 @@ FACTOR = 0.7
 
 PathsOf = Callable[[Sequence[int]], Sequence[str | None]]
 
-_TEST_FOLDER = re.compile(
+_TEST_FOLDER = late_pattern(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|fixtures|testdata|test_data|__mocks__|mocks|e2e)/",
     re.IGNORECASE,
 )
-_TEST_FILE = re.compile(
+_TEST_FILE = late_pattern(
     r"(?:^|/)(?:test_[^/]+|conftest\.py|[^/]+[._-](?:test|tests|spec)\.[^/.]+"
     r"|[^/]+_(?:test|spec)\.[^/]+|[^/]*[a-z](?:Test|Tests|Spec)\.[^/.]+)$"
 )
-_GENERATED = re.compile(
+_GENERATED = late_pattern(
     r"(?:^|/)(?:generated|__generated__|__snapshots__|gen)/"
     r"|[._-]generated\.[^/]+$|_pb2(?:_grpc)?\.pyi?$|\.pb\.[^/]+$|\.g\.(?:dart|cs)$|\.snap$",
     re.IGNORECASE,
 )
-_ASKS_FOR_THEM = re.compile(
+_ASKS_FOR_THEM = late_pattern(
     r"\b(?:tests?|tested|testing|specs?|fixtures?|mock(?:s|ed)?|pytest|jest|conftest|snapshots?"
     r"|generated)\b|test_|_test|_pb2",
     re.IGNORECASE,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from byheart.settings.config_file import (
 )
 from byheart.settings.setting_types import Given
 from byheart.settings.table import PREFIX, RULES, Settings, variable_of
+from byheart.startup.dataclass_types import dataclass
 
 HIDDEN = "set (hidden)"
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
+
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
-_VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)" + (r"|%(\w+)%" if os.name == "nt" else ""))
+_VARIABLE = late_pattern(r"\$\{(\w+)\}|\$(\w+)" + (r"|%(\w+)%" if os.name == "nt" else ""))
 
 
 class Given(NamedTuple):

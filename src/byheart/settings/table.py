@@ -4,11 +4,9 @@ Its parsing, its variable `BYHEART_<KEY>`, its validation and its line in docs/s
 derive from this field.
 """
 
-# ruff: noqa: RUF009 - the calls in the class body of Settings return dataclasses.field()
-
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -32,6 +30,7 @@ from byheart.settings.setting_types import (
     web_address,
     weight,
 )
+from byheart.startup.dataclass_types import dataclass
 
 EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "voyage", "hash", "none"]
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any
@@ -21,6 +21,7 @@ from byheart.conversation.capture import (
 from byheart.memory.save_requests import SaveRequest, check_request
 from byheart.model.checks import check_moment
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.transfer.foreign import Format, Piece
 from byheart.transfer.foreign.import_items import label
 

@@ -6,7 +6,7 @@ Every function here takes values and gives values. `transfer/loading.py` reads a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
@@ -25,6 +25,7 @@ from byheart.embedding import generations
 from byheart.memory import versions
 from byheart.model import HistoryEntry, Memory
 from byheart.model.spellings import spelling_key
+from byheart.startup.dataclass_types import dataclass
 
 # `known`: the memory here stays as it is. `renews`: the memory here has expired, and is set aside.
 Relation = Literal["new", "known", "renews"]

@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -37,6 +37,7 @@ from byheart.memory.save_requests import SaveRequest, check_request, look_for_se
 from byheart.memory.saving import Saver
 from byheart.model import Imported, Remark, SaveResult, Skipped, TransferProgress
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.system.file_opening import open_to_read
 from byheart.transfer import foreign, jsonl, vault
 from byheart.transfer.decoding import MARK_BYTES, as_utf8

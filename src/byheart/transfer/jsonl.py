@@ -12,7 +12,6 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, BinaryIO, cast, get_args
@@ -43,6 +42,7 @@ from byheart.model import (
 from byheart.model import checks as check
 from byheart.model.field_types import Codec, Field, arrange
 from byheart.model.fields import BY_NAME, FIELDS
+from byheart.startup.dataclass_types import dataclass
 
 FORMAT, VERSION = "byheart-export", 1
 # A memory's line has these besides its text, chunks and vectors, in this order. `memory_id` and

@@ -16,17 +16,19 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from byheart.startup.late_patterns import late_pattern
+
 # One page of text. Beyond it, the parser would take seconds: 100 µs for each line of a list.
 _MOST_CHARS, _MOST_LINES = 100_000, 5_000
 # The parser takes 100 µs and more for each bracket.
 _MOST_BRACKETS = 3_000
 _DEEPEST = 20
-_LINK = re.compile(r"(?:https?://|mailto:)[^\s<>\"'`\\\x00-\x20\x7f]+", re.IGNORECASE)
+_LINK = late_pattern(r"(?:https?://|mailto:)[^\s<>\"'`\\\x00-\x20\x7f]+", re.IGNORECASE)
 _LONGEST_LINK = 2_000
-_LANGUAGE = re.compile(r"[A-Za-z0-9+#_-]{1,30}")
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(?s:.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_LANGUAGE = late_pattern(r"[A-Za-z0-9+#_-]{1,30}")
+_FRONT_MATTER = late_pattern(r"---[ \t]*\n(?s:.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 # Characters that change the direction of what follows, or that show nothing: shown by their number.
-_INVISIBLE = re.compile(
+_INVISIBLE = late_pattern(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]"
 )
 _PLAIN_TAGS = frozenset(
@@ -51,7 +53,7 @@ _PLAIN_TAGS = frozenset(
 )
 # The page has headings of its own above the text.
 _HEADINGS = {f"h{level}": f"h{min(6, level + 2)}" for level in range(1, 7)}
-_ALIGNED = re.compile(r"text-align:(left|center|right)")
+_ALIGNED = late_pattern(r"text-align:(left|center|right)")
 
 
 class Rendered(NamedTuple):

@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -23,6 +23,8 @@ from byheart.model import checks as check
 from byheart.model.field_types import arrange
 from byheart.model.fields import BY_NAME, FIELDS
 from byheart.model.memories import RUNNING_SUMMARY_ID
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 from byheart.system import clock
 from byheart.system.file_opening import read_to_end
 from byheart.system.private_files import make_private_folder, open_private
@@ -31,17 +33,17 @@ from byheart.transfer.decoding import decode, find_encoding
 _LONGEST_SLUG_BYTES, _ID_CHARS = 80, 8
 _LONGEST_FRONT_MATTER = 100_000
 _DEEPEST_BRACKETS = 100
-_FRONT_MATTER = re.compile(
+_FRONT_MATTER = late_pattern(
     r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*?\r?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
 # Only files that we write contain this; note-taking programs may remove the quotes.
-_OURS = re.compile(
+_OURS = late_pattern(
     r"\ufeff?---[ \t]*\r?\nid:(?:[ \t]*[\"']?mem_|.*?\ncontent_hash:[ \t]*[\"']?[0-9a-f]{64})",
     re.DOTALL,
 )
-_OUR_LINE = re.compile(r"^(?:id:[ \t]*[\"']?mem_|content_hash:)", re.MULTILINE)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
-_TOO_STRANGE_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_OUR_LINE = late_pattern(r"^(?:id:[ \t]*[\"']?mem_|content_hash:)", re.MULTILINE)
+_HEADING = late_pattern(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_TOO_STRANGE_FOR_YAML = late_pattern("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # The name in front matter → the field of `save`. In other files, any other name is metadata.
 _FIELDS = {
     field.front_matter: field.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -14,11 +13,12 @@ from byheart.errors import Conflict, Do, Hint, InvalidInput, NotFound
 from byheart.model import ACCESSES, VOICES, ApiKey, CreatedApiKey, KeyPurpose
 from byheart.model import checks as check
 from byheart.model.ids import TOKEN_PREFIX, new_token_id
+from byheart.startup.late_patterns import late_pattern
 from byheart.system import clock
 
 SECRET_PREFIX = "bh_"
 _SECRET_BYTES = 32
-_RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes as URL-safe base64
+_RANDOM_PART = late_pattern(r"[A-Za-z0-9_-]{43}")  # 32 bytes as URL-safe base64
 # Record a use at most this often: a request that only reads must not become a write.
 _NOTED_EVERY = timedelta(minutes=1)
 

@@ -9,11 +9,9 @@ passages.
 from __future__ import annotations
 
 import random
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 
 from byheart.contracts import FoundChunk, Storage, Tally
 from byheart.embedding import stored_vectors
@@ -32,6 +30,8 @@ from byheart.model import (
     Mode,
 )
 from byheart.search import SearchRequest, find
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 from byheart.system import clock
 
 MOST_QUESTIONS = 1000
@@ -40,8 +40,8 @@ _PASSAGES_PER_QUESTION = 3
 _LEAST_WORDS, _LEAST_CHARS, _MOST_CHARS = 5, 20, 300
 _TELLING_WORDS = 3
 # A sentence ends at a line break, or after a full stop of its script.
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_WORD = re.compile(r"\w[\w'’.-]*\w|\w")
+_SENTENCE_END = late_pattern(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_WORD = late_pattern(r"\w[\w'’.-]*\w|\w")
 # A run that is worse than the last by these limits indicates a fault.
 _SLOWER, _SLOWER_MS, _GROWN = 3.0, 20.0, 2
 _LESS_FOUND, _HARDLY_FOUND = 0.15, 0.5

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from byheart.errors import Do, Hint
 from byheart.language.detection import UNDETERMINED
 from byheart.model import Finding
+from byheart.startup.late_patterns import late_pattern
 
 # Fewer memories in another language, or a smaller share, may be names and quotations.
 _LEAST_MEMORIES, _LEAST_SHARE = 10, 0.1
 _MOST_NAMED = 3
 _MULTILINGUAL_MODEL = "intfloat/multilingual-e5-small"
 # Models whose authors trained them on English; other models may read anything.
-_ENGLISH = re.compile(
+_ENGLISH = late_pattern(
     r"all-(minilm|mpnet|distilroberta)|(?<!multilingual-)e5-(small|base|large)|bge-\w+-en"
     r"|gte-(small|base|large)(?!-)|multi-qa-|msmarco-|(?<!multilingual-)paraphrase-minilm"
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -13,6 +13,7 @@ from byheart.embedding import stored_vectors
 from byheart.errors import InvalidInput, NotFound
 from byheart.model import Backup, Exported, Imported, TransferProgress
 from byheart.model import checks as check
+from byheart.startup.dataclass_types import dataclass
 from byheart.verbs.engine import Engine
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Unpack, get_args
@@ -26,12 +25,13 @@ from byheart.model import (
 from byheart.model import checks as check
 from byheart.model.memories import FilterFields
 from byheart.search.similar import find_nearest
+from byheart.startup.late_patterns import late_pattern
 from byheart.system.forks import RefusedInChild
 from byheart.verbs import reading
 from byheart.verbs.engine import Engine
 
 Text = str | None
-_MARK = re.compile(r"([0-9]{1,19})-([0-9]{1,19})")
+_MARK = late_pattern(r"([0-9]{1,19})-([0-9]{1,19})")
 _MINUTE_MICROS = 60_000_000
 _EPOCH, _LAST = date(1970, 1, 1).toordinal(), date.max.toordinal()
 

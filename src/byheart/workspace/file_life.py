@@ -11,7 +11,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -27,6 +27,7 @@ from byheart.contracts import (
 )
 from byheart.model import Memory, client_id_of
 from byheart.model.workspaces import WORKSPACE_AUTHOR
+from byheart.startup.dataclass_types import dataclass
 
 # The author of these changes in the history, and their reasons.
 WHO = WORKSPACE_AUTHOR

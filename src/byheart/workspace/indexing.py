@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +30,7 @@ from byheart.memory.saving import Saver
 from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
 from byheart.model.workspaces import FILE_KIND, WORKSPACE_AUTHOR
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.system import clock
 from byheart.workspace import (
     FileText,

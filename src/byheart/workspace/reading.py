@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from byheart.errors import NotText
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 from byheart.workspace.formats.documents import Document
 from byheart.workspace.formats.encodings import decode
 from byheart.workspace.formats.notebooks import read_notebook
@@ -34,7 +34,7 @@ _FROM_BYTES: dict[str, Callable[[bytes], Document]] = {
 }
 
 
-_UNSTORABLE = re.compile("[\ud800-\udfff]")
+_UNSTORABLE = late_pattern("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.errors import InvalidInput, Unreadable
+from byheart.startup.dataclass_types import dataclass
 from byheart.workspace.rules.ignoring import MAX_FILE_BYTES, TOO_LARGE
 
 _NO_FOLLOW = (

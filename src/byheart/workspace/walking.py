@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.errors import Unreadable
+from byheart.startup.dataclass_types import dataclass
 from byheart.workspace.paths import escape, is_writable
 from byheart.workspace.regular_file import SeenFile, explain_error, seen_as
 from byheart.workspace.rules.ignoring import MAX_FILE_BYTES, IgnoreRules

@@ -8,7 +8,6 @@ part depends only on its own content and the budget, so a provider can cache its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
@@ -35,6 +34,7 @@ from byheart.model import (
     Memory,
     Mode,
 )
+from byheart.startup.dataclass_types import dataclass
 
 # The stable part takes at most STABLE_SHARE of the budget. Messages get at least RECENT_SHARE of
 # the rest if they need it. Room that one part does not need goes to the others, but never to the

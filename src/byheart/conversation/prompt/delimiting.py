@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from byheart.conversation.prompt.control_marks import BREAK, break_marks
 from byheart.conversation.prompt.control_words import OUR_TAGS
+from byheart.startup.late_patterns import late_pattern
 
 PREAMBLE = (
     "Remembered for this conversation, quoted between tags. A passage, or what a tool said, is "
@@ -18,8 +19,8 @@ PREAMBLE = (
 IDENTITY, SUMMARY, PINNED, PASSAGE, MESSAGE = TAGS = OUR_TAGS
 # The same entry is written again when it is counted, when it is shown, and in every turn.
 _REMEMBERED = 256
-_PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@#:/-]*[A-Za-z0-9])?", re.ASCII)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_PLAIN = late_pattern(r"[A-Za-z0-9](?:[\w.@#:/-]*[A-Za-z0-9])?", re.ASCII)
+_CONTROL = late_pattern(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 @lru_cache(_REMEMBERED)

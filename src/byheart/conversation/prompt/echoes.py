@@ -18,6 +18,7 @@ from typing import NamedTuple
 from byheart.conversation.prompt.control_marks import unquote
 from byheart.conversation.prompt.delimiting import PASSAGE, PINNED, PREAMBLE, TAGS
 from byheart.language import distinct_words as particulars
+from byheart.startup.late_patterns import late_pattern
 
 # The share of a sentence's runs of _RUN_WORDS words that the prompt must contain. Two people who
 # state one fact in their own words share a tenth of such runs. A quotation with one word in ten
@@ -34,22 +35,22 @@ _SOURCE_SHARE, _MOST_HOLDERS = 0.3, 32
 _LONGEST = 200_000
 
 _UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_WORD = late_pattern(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 # Possessive repetitions that match only from their beginning keep this pattern linear.
-_SENTENCE_END = re.compile(
+_SENTENCE_END = late_pattern(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*"
 )
 # The citation of a passage: its id, and the brackets and labels around it.
 _ID = r"(?:mem_[0-9a-z]{26}|(?:mem_)?0[0-9a-z]{9})(?:@\d+)?(?:#\d+(?:-\d+)?)?"
-_CITATION = re.compile(
+_CITATION = late_pattern(
     r"[\[(【]?\s{0,2}(?:(?:id|source)\s{0,2}[:=]\s{0,2})?"
     rf"\"?{_ID}\"?\s{{0,2}}[\])】]?",
     re.IGNORECASE,
 )
 # Other programs use tags of these names too. Byheart's tags follow its preamble, or have an id in
 # Byheart's format.
-_OPENS = re.compile(rf"<({'|'.join(TAGS)})(?: [a-z]+=(?:\"[^\"\n]*\"|[^\s\"<>]+)){{0,12}}>(?=\n)")
-_BEGINS = re.compile(
+_OPENS = late_pattern(rf"<({'|'.join(TAGS)})(?: [a-z]+=(?:\"[^\"\n]*\"|[^\s\"<>]+)){{0,12}}>(?=\n)")
+_BEGINS = late_pattern(
     rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"?{_ID}[\s\">])"
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from byheart.conversation.prompt.delimiting import (
     IDENTITY,
@@ -28,6 +28,7 @@ from byheart.model import (
 from byheart.model.fields import BY_NAME
 from byheart.model.ids import short_form
 from byheart.search import describe_file
+from byheart.startup.dataclass_types import dataclass
 
 # The origin of the words of each speaker whose turns are messages of their own in a prompt.
 SPEAKERS: Mapping[str, Origin] = {"user": "user", "assistant": "agent"}

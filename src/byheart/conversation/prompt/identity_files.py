@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 
 # Only this many bytes are read, since more would not fit into any prompt.
 LONGEST_BYTES = 65_536

@@ -8,7 +8,6 @@ one passage.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, groupby
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from byheart.contracts import Candidate
 from byheart.language import distinct_words as particulars
 from byheart.model import Chunk, IndexedFile, LeftOut, LeftOutReason, MemoryFields
+from byheart.startup.dataclass_types import dataclass
 
 # Two texts this similar say the same, unless only one has a certain name, number or "not".
 SAME = 0.85

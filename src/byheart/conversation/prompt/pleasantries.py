@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from byheart.startup.late_patterns import late_pattern
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = late_pattern(r"[^\W_]+")
 _LONGEST_CHARS = 80
 _SAY_NOTHING = frozenset(
     _WORD.findall("""

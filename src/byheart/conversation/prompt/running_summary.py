@@ -11,21 +11,22 @@ from collections.abc import Iterable, Iterator
 
 from byheart.contracts import SaidTurn
 from byheart.language.distinct_words import words_of
+from byheart.startup.late_patterns import late_pattern
 
 # How many further sentences of a turn are told, and how long each may be.
 _MOST_SENTENCES, _MOST_WORDS = 3, 30
-_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
-_DECIDED = re.compile(
+_SENTENCE = late_pattern(r"(?:[^.!?\n]|[.!?](?=\S))+[.!?]*")
+_DECIDED = late_pattern(
     r"\b(?:decided?|decision|agreed?|chose|chosen|settled|will|must|never|always|prefers?|instead"
     r"|from now on|keep|because)\b",
     re.IGNORECASE,
 )
-_OPEN = re.compile(
+_OPEN = late_pattern(
     r"\?|\b(?:todo|open|unclear|undecided|pending|remains?|still|need(?:s|ed)? to|have to|has to"
     r"|next step|follow up|waiting|blocked|by (?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(r"\d")
+_NUMBER = late_pattern(r"\d")
 
 
 def extract_summary(turns: Iterable[SaidTurn]) -> str:

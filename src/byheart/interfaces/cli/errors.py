@@ -6,13 +6,14 @@ import errno
 import json
 import logging
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import click
 
 from byheart import errors
 from byheart.errors import ByheartError
 from byheart.interfaces.cli.hints import for_terminal
+from byheart.startup.dataclass_types import dataclass
 
 OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 

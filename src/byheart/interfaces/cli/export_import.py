@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +30,7 @@ from byheart.interfaces.cli.store import open_store, settings_of, whole_id
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Exported, Imported, TransferProgress
 from byheart.model.checks import check_path
+from byheart.startup.late_patterns import late_pattern
 
 if TYPE_CHECKING:  # keeps numpy out of the import of the help
     from byheart.store import MemoryStore
@@ -44,7 +44,7 @@ FOREIGN = (
 )
 _SHOWN_SKIPPED, _SHOWN_REMARKS = 20, 3
 # Omitted items with a plural; other words of other programs stay unchanged.
-_COUNTABLE = re.compile(
+_COUNTABLE = late_pattern(
     r"\b(?:attachment|branch|document|file|image|line|message|note|observation|output|part|record"
     r"|repetition|sidechain)(?=$| of | without )"
 )

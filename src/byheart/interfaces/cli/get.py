@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 
 import click
@@ -20,9 +19,10 @@ from byheart.interfaces.cli.screen import (
 from byheart.interfaces.cli.store import open_store, whole_id
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import ChunkWindow
+from byheart.startup.late_patterns import late_pattern
 
 # The end of PATH:LINE, also as editors write it: PATH:LINE:COLUMN.
-_LINE = re.compile(r"[^#]:\d+(?:[-:]\d+)?$")
+_LINE = late_pattern(r"[^#]:\d+(?:[-:]\d+)?$")
 
 
 @click.command(

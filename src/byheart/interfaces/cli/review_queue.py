@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,9 +23,10 @@ from byheart.interfaces.cli.store import open_store, shown_ids, whole_id
 from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
 from byheart.model import REVIEW_REASONS, KeptItem, ReviewItem
+from byheart.startup.late_patterns import late_pattern
 from byheart.store import MemoryStore
 
-_MEMORY_ID = re.compile(r"(?<=[:+])[^@+:]+(?=@)")
+_MEMORY_ID = late_pattern(r"(?<=[:+])[^@+:]+(?=@)")
 # How each action is typed; the first memory of an item stays.
 _COMMANDS = {
     "merge": "byheart merge {first} {others}",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
+
+from byheart.startup.dataclass_types import dataclass
 
 OPTIONS, EVERYWHERE = "Options", "For every command"
 _LONGEST_SENTENCE = 200

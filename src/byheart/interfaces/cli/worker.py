@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import count, open_screen, print_json, remark
 from byheart.interfaces.cli.store import settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.startup.dataclass_types import dataclass
 
 if TYPE_CHECKING:  # keeps numpy out of the import of the help
     from byheart.model import EmbeddedShare

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from byheart.conversation.agent_events import project_of
 from byheart.errors import InvalidInput
+from byheart.startup.dataclass_types import dataclass
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import filterfalse
 
 from byheart.conversation.agent_events import CLAUDE_CODE
@@ -14,6 +14,7 @@ from byheart.interfaces.hooks.events import Event
 from byheart.model import Memory
 from byheart.opening import open as open_store
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 
 _SUMMARY = "session_summary"

@@ -11,13 +11,14 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
 
+from byheart.startup.dataclass_types import dataclass
 from byheart.system.private_files import make_private_folder, open_private
 
 if TYPE_CHECKING:

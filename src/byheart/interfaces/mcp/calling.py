@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from byheart.errors import InvalidInput
@@ -20,6 +19,7 @@ from byheart.interfaces.operations import OPERATIONS, Grant, OnProgress, perform
 from byheart.model import usual_origin
 from byheart.model.checks import check_int, check_names
 from byheart.model.compat_names import COMPAT_FIELDS, COMPAT_NAMES
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 
 Wire = dict[str, Any]

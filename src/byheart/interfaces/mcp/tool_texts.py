@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
+
+from byheart.startup.dataclass_types import dataclass
 
 if TYPE_CHECKING:  # the settings are not needed to list the tools
     from byheart.settings import Settings

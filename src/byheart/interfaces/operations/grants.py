@@ -7,7 +7,7 @@ reads that session and the global memories, and writes only to that session.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from byheart.errors import InvalidInput, NotFound
@@ -16,6 +16,7 @@ from byheart.interfaces.operations.voices import attribute
 from byheart.memory.references import may_be_short
 from byheart.model import Access, HistoryEntry, Voice
 from byheart.model.checks import check_ids
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 
 if TYPE_CHECKING:  # at run time, the table imports this module

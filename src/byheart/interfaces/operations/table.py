@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, get_args, get_type_hints
@@ -16,6 +15,7 @@ from byheart.model import Access, Voice, to_wire
 from byheart.model.checks import check_label, check_names
 from byheart.model.field_types import Verb
 from byheart.model.fields import FIELDS, FILTERS
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 
 _NOT_GIVEN = inspect.Parameter.empty

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 from urllib.parse import unquote
@@ -18,11 +16,13 @@ from byheart.interfaces.rest.limits import MOST_BYTES_OF_CALL, limit_body
 from byheart.interfaces.rest.problems import Problem
 from byheart.interfaces.rest.routes import RouteEntry
 from byheart.model.checks import check_names
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 Given = dict[str, Any]
 # Parsing a body of up to this size takes a few milliseconds, whatever it contains.
 _LARGE_BYTES = 100_000
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER = late_pattern(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _JSON_TYPES: dict[type, str] = {
     type(None): "null",
     str: "a string",

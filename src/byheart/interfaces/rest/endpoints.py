@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +28,7 @@ from byheart.interfaces.rest.hints import spelling_for
 from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Caller, Work
 from byheart.model.compat_names import COMPAT_FIELDS
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 
 # Verbs whose answer names the search mode; the metrics count each mode separately.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import anyio
 import anyio.to_thread
 
 from byheart.errors import ByheartError, spell_hint
 from byheart.interfaces.rest.hints import spell_request
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 
 _READY, _NOT_READY = "ready", "not ready"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import re
 import secrets
 import time
 from datetime import UTC, datetime
@@ -16,9 +15,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from byheart.interfaces.rest.metrics import Metrics, Observation
 from byheart.interfaces.rest.problems import Problem, instance_of, unexpected
+from byheart.startup.late_patterns import late_pattern
 
 REQUEST_ID = "X-Request-Id"
-_SANE = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+_SANE = late_pattern(r"[A-Za-z0-9._:-]{1,100}")
 # The status that proxies log when the client disconnects before it is answered.
 CLIENT_GONE = 499
 # Answers contain private memories: no cache may keep a copy, no browser may guess their type, and

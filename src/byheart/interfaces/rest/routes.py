@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 from byheart.interfaces.operations import OPERATIONS, Operation, Parameter
 from byheart.model import Access
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
-_IN_PATH = re.compile(r"\{(\w+)\}")
+_IN_PATH = late_pattern(r"\{(\w+)\}")
 
 # Verbs that only read, but take long: they look at all memories of a space.
 _TAKE_LONG = ("dedupe", "review", "map")

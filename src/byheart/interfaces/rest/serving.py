@@ -9,7 +9,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, TextIO
 
 import uvicorn
@@ -31,6 +30,7 @@ from byheart.interfaces.rest.shared_counts import SharedCounts
 from byheart.interfaces.rest.work import Work
 from byheart.interfaces.rest.worker_pool import WorkerPool
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 from byheart.system.private_files import open_private
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import anyio
@@ -24,6 +23,7 @@ from starlette.types import Receive
 from byheart.errors import ByheartError
 from byheart.model import Access
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 
 Result = TypeVar("Result")
 

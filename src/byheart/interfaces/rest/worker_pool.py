@@ -19,12 +19,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from byheart.errors import SettingsError
 from byheart.settings import Settings
+from byheart.startup.dataclass_types import dataclass
 from byheart.system.cores import count_cores
 
 # Signals between the processes, one byte each.

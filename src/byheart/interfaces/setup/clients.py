@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.interfaces.setup.launching import Launch
@@ -17,6 +16,7 @@ from byheart.interfaces.setup.servers import (
     Servers,
     TomlServers,
 )
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)

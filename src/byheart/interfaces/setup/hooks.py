@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PureWindowsPath
 from typing import Any
 
@@ -12,6 +11,7 @@ from byheart.interfaces.setup import jsonc
 from byheart.interfaces.setup.clients import Client
 from byheart.interfaces.setup.launching import NAME, Launch
 from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe, parse_json
+from byheart.startup.dataclass_types import dataclass
 
 VERB = "hook"
 _KEY = "hooks"

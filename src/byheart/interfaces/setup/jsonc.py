@@ -13,7 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-_TOKEN = re.compile(
+from byheart.startup.late_patterns import late_pattern
+
+_TOKEN = late_pattern(
     r"""(?P<space>[\s\ufeff]+)
     |   (?P<comment>//[^\r\n]*|/\*.*?\*/)
     |   (?P<string>"(?:[^"\\]|\\.)*")
@@ -22,7 +24,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 # The tokens needed to skip a value: brackets, and the strings and comments that may contain some.
-_BRACKET = re.compile(r"""[][{}]|"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/""", re.DOTALL)
+_BRACKET = late_pattern(r"""[][{}]|"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/""", re.DOTALL)
 _INDENT = "  "
 
 

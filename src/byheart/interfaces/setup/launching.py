@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 NAME = "byheart"
 # uv and pipx run programs from cache folders that they may clear at any time.
-_UV_CACHE = re.compile(r"(archive|environments|builds)-v\d+")
+_UV_CACHE = late_pattern(r"(archive|environments|builds)-v\d+")
 
 
 @dataclass(frozen=True, slots=True)

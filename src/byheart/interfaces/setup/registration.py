@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -25,6 +25,7 @@ from byheart.interfaces.setup.launching import NAME, Launch, exists
 from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe
 from byheart.model import Finding
 from byheart.model.address_secrets import hide_secrets, hide_secrets_in
+from byheart.startup.dataclass_types import dataclass
 
 # The client that can call Byheart by itself, through hooks.
 CALLING = "claude-code"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -15,6 +14,7 @@ from byheart.interfaces.setup.hooks import USUAL_TOOLS, hooks_of_claude_code
 from byheart.interfaces.setup.launching import NAME, Running, exists
 from byheart.interfaces.setup.registration import Registration, survey, unregister
 from byheart.settings import Settings, default_config_path
+from byheart.startup.dataclass_types import dataclass
 
 
 @dataclass(frozen=True, slots=True)

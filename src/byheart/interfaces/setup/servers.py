@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from byheart.interfaces.setup import jsonc
 from byheart.interfaces.setup.launching import NAME
+from byheart.startup.dataclass_types import dataclass
 from byheart.system import toml_editing
 
 Entry = Mapping[str, Any]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+
+from byheart.startup.dataclass_types import dataclass
 
 SHELL, LOGIN_PAGE = "index.html", "login/login.html"
 # The only folder whose files need no login.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
 import anyio
@@ -20,6 +19,7 @@ from byheart.interfaces.rest.endpoints import write_json
 from byheart.interfaces.rest.hints import spell_on_page
 from byheart.interfaces.rest.problems import Problem
 from byheart.model import ApiKey, Finding, to_wire
+from byheart.startup.dataclass_types import dataclass
 from byheart.store import MemoryStore
 from byheart.system import clock
 

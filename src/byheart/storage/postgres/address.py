@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import quote, unquote
 
 import psycopg
@@ -17,6 +17,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from byheart.errors import StoreUnreachable
 from byheart.model.address_secrets import hide_parameters
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 DEFAULT_SCHEMA = "byheart"
 DEFAULT_PARTS = 16
@@ -34,8 +36,8 @@ _KEEPALIVES = {
 
 _SCHEMES = ("postgresql://", "postgres://")
 # The schemas of the parts have a number behind this name.
-_SCHEMA = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,39}", re.ASCII)
-_PART_SCHEMA = re.compile(r".*_[0-9]{2}", re.ASCII)
+_SCHEMA = late_pattern(r"(?!pg_)[a-z_][a-z0-9_]{0,39}", re.ASCII)
+_PART_SCHEMA = late_pattern(r".*_[0-9]{2}", re.ASCII)
 # PostgreSQL takes these words for a part of a statement (its appendix C: reserved, and reserved
 # except as the name of a function or type).
 _SQL_WORDS = """
@@ -49,7 +51,7 @@ _SQL_WORDS = """
     tablesample then to trailing true union unique user using variadic verbose when where window
     with"""
 _RESERVED = frozenset(_SQL_WORDS.split())
-_USER_INFO = re.compile(r"[^@/]*@")
+_USER_INFO = late_pattern(r"[^@/]*@")
 # Name the parameters that may be shown: a later libpq may have secrets that are unknown here.
 _SHOWN = ("hostaddr", "service", "sslmode", "target_session_attrs")
 _EXAMPLE = "for example postgresql://user@host:5432/database?schema=byheart"

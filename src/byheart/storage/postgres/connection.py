@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import psycopg
 
 from byheart.contracts import NUMBER_BITS, Lookup, ServerClocks
+from byheart.startup.dataclass_types import dataclass
 from byheart.storage.postgres import raw_queries
 from byheart.storage.postgres.clock_cache import ClockCache
 from byheart.storage.postgres.dialect import translate

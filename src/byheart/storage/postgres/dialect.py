@@ -9,21 +9,23 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from byheart.startup.late_patterns import late_pattern
+
 _PAIRS = """(SELECT key, value #>> '{}' AS value, CASE jsonb_typeof(value)
     WHEN 'string' THEN 'text' WHEN 'number' THEN 'real' WHEN 'boolean' THEN CAST(value AS text)
     ELSE jsonb_typeof(value) END AS type
     FROM jsonb_each(CAST(to_json_value(metadata) AS jsonb)))"""
 _WORDS = (
     # The pairs of an object; PostgreSQL's function of this name is for lists.
-    (re.compile(r"\bjson_each\(metadata\)"), _PAIRS),
-    (re.compile(r"\bifnull\("), "coalesce("),
+    (late_pattern(r"\bjson_each\(metadata\)"), _PAIRS),
+    (late_pattern(r"\bifnull\("), "coalesce("),
     # `CROSS JOIN` and `INDEXED BY` only tell SQLite's planner what to do.
-    (re.compile(r"\bCROSS JOIN\b"), "JOIN"),
-    (re.compile(r" INDEXED BY \w+"), ""),
+    (late_pattern(r"\bCROSS JOIN\b"), "JOIN"),
+    (late_pattern(r" INDEXED BY \w+"), ""),
     # Text is read as text: values.py restores NUL characters, which bytes of it do not have.
-    (re.compile(r"\bCAST\(([\w.]+) AS BLOB\)"), r"\1"),
+    (late_pattern(r"\bCAST\(([\w.]+) AS BLOB\)"), r"\1"),
 )
-_PLACEHOLDER = re.compile(r"\?(\d*)|'[^']*'")
+_PLACEHOLDER = late_pattern(r"\?(\d*)|'[^']*'")
 
 
 @lru_cache(2048)

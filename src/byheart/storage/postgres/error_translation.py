@@ -7,7 +7,6 @@ server, which quotes the values of rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from byheart.errors import (
     StoreUnreachable,
     name_store,
 )
+from byheart.startup.late_patterns import late_pattern
 
 OLDEST_SERVER = 14
 
@@ -231,10 +231,10 @@ _BY_TEXT = [
     (r"\bSSL\b|certificate|\bTLS\b", _TLS),
     (r"Is the server running|timeout expired|refused|No route|unreachable", _NO_SERVER),
 ]
-_CAUSES = [(re.compile(text), reason) for text, reason in _BY_TEXT]
-_PREFIX = re.compile(r"^connection (?:failed|is bad): ")
+_CAUSES = [(late_pattern(text), reason) for text, reason in _BY_TEXT]
+_PREFIX = late_pattern(r"^connection (?:failed|is bad): ")
 # The location names the server already, unless there are several, each with a line of its own.
-_SERVER = re.compile(r"^connection to server (?:at|on socket) .{0,200}? failed: (?:FATAL:  )?")
+_SERVER = late_pattern(r"^connection to server (?:at|on socket) .{0,200}? failed: (?:FATAL:  )?")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import psycopg
 
 from byheart.contracts import NUMBER_BITS
 from byheart.errors import Do, Hint, StoreTooNew, StoreUnreachable
+from byheart.startup.late_patterns import late_pattern
 from byheart.storage.postgres.address import Address
 from byheart.storage.postgres.connection import part_schema
 from byheart.storage.postgres.database import WRITE, Database
@@ -44,7 +45,7 @@ _FIND = """
     SELECT has_table_privilege(c.oid, 'INSERT')
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND c.relname = 'store'"""
-_LEAF = re.compile(r"CREATE TABLE \{part\}\.(\w+) PARTITION OF")
+_LEAF = late_pattern(r"CREATE TABLE \{part\}\.(\w+) PARTITION OF")
 
 
 @cache

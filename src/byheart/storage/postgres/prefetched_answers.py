@@ -8,9 +8,10 @@ from typing import Any
 
 import psycopg
 
+from byheart.startup.late_patterns import late_pattern
 from byheart.storage.sql.connection import Values
 
-_CHANGED = re.compile(r"\b(INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+_CHANGED = late_pattern(r"\b(INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 # A row that is deleted from one of these tables takes rows of other tables with it.
 _OWNING = frozenset(("memories", "chunks", "entities", "workspaces"))
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -32,6 +31,7 @@ from byheart.language.raw_query import (
     Within,
 )
 from byheart.language.terms import tokens
+from byheart.startup.dataclass_types import dataclass
 
 _ALL = frozenset(COLUMNS)
 # In characters: a B-tree takes no longer term, and the code of a longer term is that of its start.

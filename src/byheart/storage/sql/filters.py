@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,12 +11,13 @@ from byheart.model import Filter
 from byheart.model.fields import FILTERS
 from byheart.model.spellings import spelling_key
 from byheart.model.times import to_micros
+from byheart.startup.late_patterns import late_pattern
 
 _Part = tuple[str, list[object]]
 _Query = tuple[str, tuple[object, ...]]
 _Writer = Callable[[str, Any, Filter], _Part]
 
-_GLOB_SIGNS = re.compile(r"[*?\[]")
+_GLOB_SIGNS = late_pattern(r"[*?\[]")
 
 
 def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:

@@ -10,14 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from byheart.model import Sizes
+from byheart.startup.late_patterns import late_pattern
 
 # No file takes this long to write: an older partial file was left behind by a killed process.
 _LONGEST_WRITE_SECONDS = 3600
 _ENDINGS = ("-wal", "-shm", "-index", "-index-lock", "-stats", "-last")
-_BACKUP = re.compile(r"\.backup-schema-(\d+)")
-_INDEX_PART = re.compile(r"-index-[0-9a-f]{12}")
+_BACKUP = late_pattern(r"\.backup-schema-(\d+)")
+_INDEX_PART = late_pattern(r"-index-[0-9a-f]{12}")
 # Half-written copies of the store, and half-written index files.
-_UNFINISHED = re.compile(r"\.backup-schema-\d+\.partial|-index(-[0-9a-f]{12})?\.\w{8}")
+_UNFINISHED = late_pattern(r"\.backup-schema-\d+\.partial|-index(-[0-9a-f]{12})?\.\w{8}")
 
 
 def beside(store: Path, ending: str) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, BinaryIO
 
+from byheart.startup.late_patterns import late_pattern
 from byheart.transfer.foreign.import_items import Item
 from byheart.transfer.foreign.notes import read_note, tags, with_labels
 from byheart.transfer.foreign.sources import Source
@@ -14,10 +15,10 @@ from byheart.transfer.foreign.sources import Source
 NAME = "basic-memory"
 _BOM, _FENCE, _PERMALINK = b"\xef\xbb\xbf", b"---", b"permalink:"
 _MATTER_BYTES = 4000
-_OBSERVATION = re.compile(
+_OBSERVATION = late_pattern(
     r"^[ \t]*[-*][ \t]+\[(?![ xX]\])([^\[\]\n]{1,60})\][ \t]+(.+)$", re.MULTILINE
 )
-_RELATION = re.compile(
+_RELATION = late_pattern(
     r"^[ \t]*[-*][ \t]+([^\[\]\n]{0,100}?)[ \t]*\[\[([^\[\]\n]{1,300})\]\]", re.MULTILINE
 )
 _OF_A_RELATION_WITHOUT_NAME = "relates_to"

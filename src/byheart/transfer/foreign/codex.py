@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.conversation.agent_events import project_of
+from byheart.startup.late_patterns import late_pattern
 from byheart.transfer.foreign.import_items import (
     Item,
     Omission,
@@ -32,13 +33,13 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call
 _TEXTS = ("input_text", "output_text", "text")
 _SPEAKERS = ("user", "assistant")
 # Texts that the program sends to the model in the user's name.
-_INSERTED = re.compile(
+_INSERTED = late_pattern(
     r"# AGENTS\.md instructions"
     r"|<(?:user_instructions|environment_context|permissions|collaboration_mode|app-context|skills?"
     r"|user_action|user_shell_command|turn_aborted|subagent_notification)[\s>]",
     re.IGNORECASE,
 )
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ID = late_pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def is_record(line: Record) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import apsw
 
 from byheart.errors import InvalidInput
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 from byheart.transfer.foreign.import_items import (
     Item,
     Omission,
@@ -30,7 +30,7 @@ BEGINNING = b"SQLite format 3\0"
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 _MILLISECONDS = 1000
 _MOST_IMPORTANT = 10.0
-_NO_SLUG = re.compile(r"[^a-z0-9_]+")
+_NO_SLUG = late_pattern(r"[^a-z0-9_]+")
 _CHROMA_TEXT = "chroma:document"
 
 Row = Mapping[str, Any]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from byheart.errors import Hint, InvalidInput, Option, join_hints
+from byheart.startup.dataclass_types import dataclass
 from byheart.transfer import jsonl
 from byheart.transfer.decoding import MARK_BYTES, as_utf8
 from byheart.transfer.foreign import basic_memory, databases, obsidian

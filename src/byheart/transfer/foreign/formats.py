@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from byheart.startup.dataclass_types import dataclass
 from byheart.transfer import jsonl
 from byheart.transfer.foreign import (
     basic_memory,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, ValuesView
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -12,9 +10,11 @@ from typing import Any, NamedTuple
 
 from byheart.errors import InvalidInput
 from byheart.model.checks import LONGEST_LABEL, LONGEST_TITLE, MOST_LABELS
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 from byheart.transfer.vault import Flaw
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_CONTROL = late_pattern(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True, slots=True)

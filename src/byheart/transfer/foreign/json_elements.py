@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from byheart.errors import InvalidInput
+from byheart.startup.late_patterns import late_pattern
 from byheart.transfer.foreign.partial_json import sketch_objects
 from byheart.transfer.foreign.sources import Source
 from byheart.transfer.json_lines import number_lines, parse_object
@@ -17,7 +17,7 @@ _BLOCK_CHARS = 1 << 20
 # One conversation, or one document that is not a list, must fit into memory several times.
 LARGEST_ELEMENT_CHARS = 1 << 28
 _LONGEST_WORD = 16  # the longest token that can be cut off at the end: `false`, an escape, a number
-_BLANKS = re.compile(r"\s*")
+_BLANKS = late_pattern(r"\s*")
 
 
 class Element(NamedTuple):

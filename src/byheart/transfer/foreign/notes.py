@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -10,19 +9,20 @@ from typing import Any
 
 from byheart.errors import InvalidInput
 from byheart.model.checks import LONGEST_LABEL, check_moment
+from byheart.startup.late_patterns import late_pattern
 from byheart.transfer import vault
 from byheart.transfer.foreign.import_items import Item, Omission, OwnFile, Piece, labels
 from byheart.transfer.foreign.sources import Source
 
 Refine = Callable[[Source, dict[str, Any], str], dict[str, Any]]
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
-_LINK = re.compile(
+_FENCE = late_pattern(r"[ \t]{0,3}(`{3,}|~{3,})")
+_LINK = late_pattern(
     r"(!?)\[\[([^\[\]|#^\n]{1,300})(?:[#^][^\[\]|\n]{0,300})?(?:\|[^\[\]\n]{0,300})?\]\]"
 )
-_TAG = re.compile(r"(?<![\w&/#])#([^\W\d][\w/-]{0,100})")
+_TAG = late_pattern(r"(?<![\w&/#])#([^\W\d][\w/-]{0,100})")
 _CREATED = ("created", "created_at", "date", "creation_date")
 _HASH_DIGITS = 12
-_DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)$")
+_DAY = late_pattern(r"(\d{4})-(\d\d)-(\d\d)$")
 
 
 def read_note(source: Source, vault_name: str, refine: Refine) -> Iterator[Item]:

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+from byheart.startup.late_patterns import late_pattern
+
+_TOKEN = late_pattern(r'"(?:[^"\\]|\\.)*+"?|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 # A name, its list, the objects in the list, their members: no format needs a deeper look.
 _DEPTH = 4
 _OPENING, _CLOSING = ("{", "["), ("}", "]")

@@ -9,12 +9,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
 from byheart.errors import InvalidInput
+from byheart.startup.dataclass_types import dataclass
 from byheart.system.file_opening import open_to_read
 from byheart.transfer import vault
 from byheart.transfer.decoding import MARK_BYTES, as_utf8

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 from typing import Protocol
 
+from byheart.startup.dataclass_types import dataclass
 from byheart.workspace.rules.ignoring import IgnoreRules
 
 

@@ -11,10 +11,10 @@ import contextlib
 import os
 import select
 import threading
-from dataclasses import dataclass
 
 from inotify_simple import INotify, flags
 
+from byheart.startup.dataclass_types import dataclass
 from byheart.workspace.events.inbox import Inbox
 
 # Plain numbers: operations on `flags`, an IntEnum, are slow, and a burst has many events.

@@ -6,9 +6,11 @@ import lzma
 import re
 import struct
 import zlib
-from dataclasses import dataclass
 from xml.parsers import expat
 from zipfile import BadZipFile
+
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 # Exceptions that damaged data can raise in the libraries that unpack and parse it, found by
 # damaging files: "Broken PDF files might cause other exceptions", says pypdf's documentation, and
@@ -33,7 +35,9 @@ BROKEN = (
 )
 _MAX_TITLE_CHARS = 200
 # A line of plain text that begins like this would become a heading or open a fence.
-_STRUCTURAL = re.compile(r"[ \t]{0,3}(?=#{1,6}(?:[ \t]|$)|(?:=+|-+)[ \t]*$|```|~~~)", re.MULTILINE)
+_STRUCTURAL = late_pattern(
+    r"[ \t]{0,3}(?=#{1,6}(?:[ \t]|$)|(?:=+|-+)[ \t]*$|```|~~~)", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from dataclasses import dataclass
 
 from byheart.errors import NotText
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -23,7 +24,7 @@ _NON_ASCII_RUN = re.compile(rb"[\x80-\xff]+")
 # Terminal control characters (bells, colours, pages, backspaces) do not indicate a binary file.
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _DECLARED = re.compile(rb"(?:charset|coding|encoding)[ \t]*[=:][ \t]*[\"']?([\w.-]{2,30})", re.I)
-_DECLARABLE = re.compile(
+_DECLARABLE = late_pattern(
     r"(?:iso[-_]?8859|latin|windows[-_]|cp|koi8|gb|big5|s(?:hift[-_]?)?jis|euc|iso[-_]?2022|mac"
     r"|tis|ks[-_]c|johab)[\w.-]*",
     re.IGNORECASE,

@@ -10,10 +10,11 @@ import re
 from typing import Any
 
 from byheart.errors import Unreadable
+from byheart.startup.late_patterns import late_pattern
 from byheart.workspace.formats.documents import Document, shorten_title
 
-_BACKTICKS = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
-_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_BACKTICKS = late_pattern(r"^ {0,3}(`{3,})", re.MULTILINE)
+_LANGUAGE = late_pattern(r"[\w+#.-]{1,30}")
 
 
 def read_notebook(text: str, _name: str) -> Document:

@@ -7,12 +7,12 @@ the column names do too, while the text and its line numbers stay those of the f
 from __future__ import annotations
 
 import csv
-import re
 
+from byheart.startup.late_patterns import late_pattern
 from byheart.workspace.formats.documents import Document, shorten_title
 
 _FIRST_ROW_CHARS = 10_000
-_NUMBER = re.compile(r"[\d.,:+%$€£ -]*")
+_NUMBER = late_pattern(r"[\d.,:+%$€£ -]*")
 
 
 def read_table(text: str, name: str) -> Document:

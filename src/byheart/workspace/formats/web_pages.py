@@ -13,22 +13,24 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import groupby
 from operator import itemgetter
 
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 from byheart.workspace.formats.documents import Document, escape_line, shorten_title
 
-_LINE_ENDING = re.compile(r"\r\n?")
+_LINE_ENDING = late_pattern(r"\r\n?")
 # Possessive quantifiers guarantee one pass, even for unclosed tags. A quote counts only after an
 # equals sign: `<p title="a > b">`, but `<p don't>`.
-_TAG = re.compile(
+_TAG = late_pattern(
     r"<(?:(/?)([a-zA-Z][^\s/>]*+)(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+>?"
     r"|!--(?:(?s:.*?)-->|(?s:.*+))|[!?/][^>]*+>?)"
 )
-_SPACE = re.compile(r"\s+")
+_SPACE = late_pattern(r"\s+")
 # Longer references are not characters, and Python refuses to parse thousands of digits.
-_ENDLESS_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
+_ENDLESS_REFERENCE = late_pattern(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _KINDS = {
@@ -47,7 +49,9 @@ _BLOCKS = frozenset(_BLOCK_NAMES.split()).union(_HEADINGS)
 _SKIPPED_NAMES = """
 script style template svg noscript iframe noembed noframes textarea title
 """
-_SKIPPED = {name: re.compile(rf"</{name}[\s/>]", re.IGNORECASE) for name in _SKIPPED_NAMES.split()}
+_SKIPPED = {
+    name: late_pattern(rf"</{name}[\s/>]", re.IGNORECASE) for name in _SKIPPED_NAMES.split()
+}
 _LONG_LINE_CHARS = 2_000
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import field
 from xml.parsers import expat
 
 from byheart.errors import Unreadable
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 from byheart.workspace.formats.documents import BROKEN, Document, escape_line, shorten_title
 
 _MAX_XML_BYTES = 50_000_000
@@ -22,7 +24,7 @@ _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main "
 _W_STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main "
 _FALLBACK = "http://schemas.openxmlformats.org/markup-compatibility/2006 Fallback"
 _TITLE = "http://purl.org/dc/elements/1.1/ title"
-_HEADING = re.compile(r"heading ?([1-9])|(title)|(subtitle)", re.IGNORECASE)
+_HEADING = late_pattern(r"heading ?([1-9])|(title)|(subtitle)", re.IGNORECASE)
 
 
 class _Refused(Exception):

@@ -7,8 +7,9 @@ Every other file is read, and ignored if its bytes are not text.
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
+
+from byheart.startup.late_patterns import late_pattern
 
 VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj", ".pijul", "CVS", "_darcs"})
 
@@ -19,7 +20,7 @@ xcuserdata zig-cache zig-out dist-newstyle storybook-static nimcache __MACOSX lo
 $RECYCLE.BIN
 """
 _FOLDERS = frozenset(_FOLDER_NAMES.split())
-_FOLDER_PATTERN = re.compile(r".+\.(?:egg-info|dSYM|xcassets)|cmake-build-.+")
+_FOLDER_PATTERN = late_pattern(r".+\.(?:egg-info|dSYM|xcassets)|cmake-build-.+")
 
 # These are ordinary words; they name output folders only beside the file of the matching tool.
 _COMPILED = ("package.json", "build.gradle", "build.gradle.kts", "pom.xml", "CMakeLists.txt")
@@ -47,7 +48,7 @@ composer.lock go.sum go.work.sum mix.lock pubspec.lock Podfile.lock Package.reso
 flake.lock  packages.lock.json gradle.lockfile Thumbs.db desktop.ini
 """
 _FILES = frozenset(_FILE_NAMES.split())
-_FILE_PATTERN = re.compile(
+_FILE_PATTERN = late_pattern(
     r".+(?:[.-]min\.(?:js|mjs|cjs|css)|\.(?:js|mjs|cjs|css|ts)\.map|~|___jb_(?:tmp|old)___"
     r"|\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|pid))|~\$.+|#.+#"
 )
@@ -87,7 +88,9 @@ _NOT_TEXT = {
 }
 NOT_TEXT = frozenset(each for names in _NOT_TEXT.values() for each in names.split())
 # Companion files of SQLite databases and of our own stores.
-_DATABASE = re.compile(r".+\.(?:db|sqlite3?|db3)[-.](?:wal|shm|journal|index|stats|lock|backup).*")
+_DATABASE = late_pattern(
+    r".+\.(?:db|sqlite3?|db3)[-.](?:wal|shm|journal|index|stats|lock|backup).*"
+)
 
 
 def find_folder_rule(folder: Path, name: str) -> str | None:

@@ -9,8 +9,11 @@ cause this, so this module translates in linear time, and is tested against git.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from string import ascii_letters, digits, punctuation
+
+from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_patterns import late_pattern
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -27,7 +30,7 @@ _CLASSES = {
     "xdigit": "a-fA-F0-9",
 }
 _STAR = "*"
-_LITERAL = re.compile(r"[^*?\[\\]*")
+_LITERAL = late_pattern(r"[^*?\[\\]*")
 _PLAIN = frozenset(ascii_letters + digits + "_-. ~+@,")
 # No path is longer, and compiling an expression of a megabyte takes seconds.
 _LONGEST_LINE = 4096

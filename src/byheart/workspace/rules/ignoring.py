@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.errors import InvalidInput
+from byheart.startup.dataclass_types import dataclass
 from byheart.workspace.paths import lies_within
 from byheart.workspace.rules.builtin_rules import (
     VERSION_CONTROL,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from byheart.startup.dataclass_types import dataclass
 from byheart.workspace.rules.globs import Glob, parse_line
 
 # No hand-written file is larger. Git's own limit of 100 MB takes minutes to compile.

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from byheart.startup.late_patterns import late_pattern
+
 SECRET = "secret file"
 
 _FOLDER_NAMES = """
@@ -30,10 +32,10 @@ keychain keytab kwallet ppk gpg pgp pgpkey age ovpn tfvars tfstate rdp cscfg
 """
 _EXTENSIONS = frozenset(_EXTENSION_NAMES.split())
 # A copy is as secret as its original: `.env~`, `#.env#`, `credentials.json.bak`, `.netrc.1`.
-_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|swp|swo|tmp|\d{1,14}))+$", re.I)
+_COPY = late_pattern(r"(?:~|\.(?:bak|backup|old|orig|save|copy|swp|swo|tmp|\d{1,14}))+$", re.I)
 # Extensions that users append to send a file by mail or to show its format.
 _DISGUISES = frozenset({"txt", "json"})
-_SECRET_STEM = re.compile(
+_SECRET_STEM = late_pattern(
     r"(?:.*[^a-z0-9])?firebase-adminsdk(?:[^a-z0-9].*)?\.json"
     r"|(?:.*[^a-z0-9])?kubeconfig(?:[-_.][^.]*)?\.(?:ya?ml|json|conf|config)|kubeconfig[-_][^.]*"
     r"|\.env[.\-_ \d].*|env\.(?:local|production|development|staging|prod|dev|test)"
@@ -43,31 +45,31 @@ _SECRET_STEM = re.compile(
 # Matched only as whole words, and only in files that hold values: `secrets.py` is a program,
 # `secret-garden.txt` a book, `tokenizer.json` a vocabulary.
 _VALUES = "json jsonc json5 yaml yml toml ini cfg conf config properties xml plist env"
-_SECRET_WORDS = re.compile(
+_SECRET_WORDS = late_pattern(
     r"(?:^|[^a-z0-9])(?:secrets?|credentials?|passwords?|passwd|private[-_.]?keys?|api[-_.]?keys?"
     r"|(?:access|auth|api|refresh|bearer|oauth)[-_.]?tokens?|client[-_.]?secrets?"
     r"|service[-_.]?accounts?(?:[-_.]?keys?)?)(?![a-z])"
 )
 _VALUE_EXTENSIONS = frozenset(_VALUES.split())
 # `passwords.txt` and the lists that browsers and password managers export.
-_LISTED = re.compile(
+_LISTED = late_pattern(
     r"(?:.*[^a-z0-9])?(?:passwords?|passwd|credentials?|logins?|recovery[-_.]?codes?"
     r"|(?:api|access|root)[-_.]?keys?|seed[-_.]?phrase)"
     r"(?:[-_. ()\d]|export|backup|list|copy)*\.(?:txt|csv|tsv|text)"
 )
 # The same lists as notes. Documentation has pages named `credentials.md` and `api-keys.md`: these
 # are ordinary files, and only the secrets in them are redacted.
-_NOTED = re.compile(
+_NOTED = late_pattern(
     r"(?:.*[^a-z0-9])?(?:passwords|passwd|passwörter|kennwörter|mots[-_. ]?de[-_. ]?passe"
     r"|contraseñas|senhas|密码|密碼|recovery[-_. ]?(?:codes?|phrases?)"
     r"|seed[-_. ]?(?:phrases?|words))"
     r"(?:[-_. ()\d]|export|backup|list|copy)*\.(?:md|markdown|mdx|rst|adoc|org|docx|txt|csv)"
 )
-_BARE = re.compile(
+_BARE = late_pattern(
     r"(?:.*[^a-z0-9])?(?:credentials?|passwords?|secrets?|api[-_.]?keys?|private[-_.]?key)"
 )
 _PUBLIC = (".pub", ".crt", ".cer")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL = late_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def is_secret(name: str, *, is_dir: bool) -> bool:
@@ -96,7 +98,7 @@ def _holds_secrets(name: str) -> bool:
     return _BARE.fullmatch(folded) is not None
 
 
-_ARMOUR = re.compile(
+_ARMOUR = late_pattern(
     r"\s*(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d"
     r"|AGE-SECRET-KEY-1|# created: [^\n]+\n# public key: age1)"
 )
@@ -104,15 +106,15 @@ _ARMOUR = re.compile(
 
 # How many characters of a file are searched for its kind.
 _LOOKED_AT_CHARS = 200_000
-_ACCOUNT_TYPE = re.compile(r"\"type\"\s{0,9}:\s{0,9}\"service_account\"")
-_ACCOUNT_KEY = re.compile(r"\"private_key\"\s{0,9}:\s{0,9}\"-----BEGIN ")
-_KIND_CONFIG = re.compile(
+_ACCOUNT_TYPE = late_pattern(r"\"type\"\s{0,9}:\s{0,9}\"service_account\"")
+_ACCOUNT_KEY = late_pattern(r"\"private_key\"\s{0,9}:\s{0,9}\"-----BEGIN ")
+_KIND_CONFIG = late_pattern(
     r"(?m)(?:^|[,{])[ \t]{0,9}\"?kind\"?[ \t]{0,9}:[ \t]{0,9}\"?Config\"?[ \t\r]{0,9}(?:$|[,}])"
 )
-_CLUSTER_LOGIN = re.compile(
+_CLUSTER_LOGIN = late_pattern(
     r"(?:client-key-data|token|password|auth-provider)\"?[ \t]{0,9}:[ \t]{0,9}\"?[^\s\"{}]"
 )
-_REGISTRY_LOGIN = re.compile(r"\"auth\"\s{0,9}:\s{0,9}\"[A-Za-z0-9+/_-]{4,}")
+_REGISTRY_LOGIN = late_pattern(r"\"auth\"\s{0,9}:\s{0,9}\"[A-Za-z0-9+/_-]{4,}")
 
 
 def find_secret_content(text: str) -> str | None:
