@@ -85,6 +85,7 @@ LAYERS: dict[str, tuple[tuple[str, str, object], tuple[object, object, object]]]
     "context_recent": (("2", "3", "5"), (2, 3, 5)),
     "context_top_k": (("2", "3", "5"), (2, 3, 5)),
     "embedding_requests": (("2", "3", "5"), (2, 3, 5)),
+    "helper_processes": (("0", "1", "2"), (0, 1, 2)),
 }
 
 

@@ -135,6 +135,15 @@ class Batcher:
         on_progress: OnProgress | None,
     ) -> list[SaveResult]:
         """Save one batch after another, and report the progress after each."""
+        with self._saver.long_run():
+            return self._keep(batches, keep, on_progress)
+
+    def _keep(
+        self,
+        batches: Iterable[Sequence[SaveRequest]],
+        keep: Keep,
+        on_progress: OnProgress | None,
+    ) -> list[SaveResult]:
         results: list[SaveResult] = []
         progress, unrefreshed = Progress(), 0
         spaces: set[str] = set()
@@ -144,7 +153,7 @@ class Batcher:
             except TooManyChunks as error:
                 # As with any invalid item, save the items before it.
                 at = [each.content_hash for each in batch].index(error.content_hash)
-                self.keep([batch[:at]], keep, on_progress)
+                self._keep([batch[:at]], keep, on_progress)
                 error.message = Hint(f"item {len(results) + at}: ", error.message)
                 raise
             for request, result in zip(batch, saved, strict=True):

@@ -1,6 +1,6 @@
-"""Derive texts in helper processes, so that a long index run uses more than one core.
+"""Derive texts in helper processes, so that a long run uses more than one core.
 
-Python runs one thread at a time, and more than half of such a run is Python code that needs no
+Python runs one thread at a time, and much of an index run or an import is Python code that needs no
 store. A helper is a new Python process, not a fork, because a store that is open cannot be used in
 a child. It gets requests through a pipe and ends with the pipe, also if this process is killed.
 """
@@ -11,8 +11,9 @@ import contextlib
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from queue import Empty, SimpleQueue
+from threading import Lock
 
 from byheart.contracts import SharesCounter, TokenCounter
 from byheart.memory.deriving import Derived, Redacted
@@ -21,9 +22,9 @@ from byheart.settings import Settings
 from byheart.system.cores import count_cores
 
 MODULE = "byheart.memory.helper_process"
-# One core is left to the process that writes. More helpers would wait for it.
-_MOST_HELPERS = 3
 _END_SECONDS = 5.0
+# Held by the run of this process that has helpers: two runs would have more helpers than cores.
+_having_helpers = Lock()
 
 
 class _Helper:
@@ -43,11 +44,13 @@ class _Helper:
         """Send what all texts are derived with."""
         self._send((settings, tokens))
 
-    def derive(self, request: SaveRequest, redacted: Redacted) -> Derived | None:
-        """Derive a text, or return `None` if that raised an error."""
-        self._send((request, redacted))
+    def derive(
+        self, requests: Sequence[SaveRequest], redacted: Redacted
+    ) -> Sequence[Derived | None]:
+        """Derive texts; give `None` for each that raised an error."""
+        self._send((requests, redacted))
         assert self._process.stdout is not None
-        derived: Derived | None = pickle.load(self._process.stdout)
+        derived: Sequence[Derived | None] = pickle.load(self._process.stdout)
         return derived
 
     def _send(self, message: object) -> None:
@@ -82,18 +85,30 @@ class HelperPool:
                 self._idle.put(helper)
 
     def derive(self, request: SaveRequest, redacted: Redacted) -> Derived | None:
-        """Derive a text in an idle helper; return `None` if the caller has to derive it.
+        """Derive a text in an idle helper; return `None` if the caller has to derive it."""
+        derived = self.derive_all([request], redacted)
+        return None if derived is None else derived[0]
 
-        A helper does not send its errors: the caller derives the text too, and meets the same
+    def derive_all(
+        self, requests: Sequence[SaveRequest], redacted: Redacted = ()
+    ) -> Sequence[Derived | None] | None:
+        """Derive texts in one idle helper; return `None` if there is none.
+
+        A helper does not send its errors: the caller derives such a text too, and meets the same
         error. A helper that has ended gets no further texts.
         """
         try:
             helper = self._idle.get_nowait()
-            derived = helper.derive(request, redacted)
+            derived = helper.derive(requests, redacted)
         except (Empty, OSError, EOFError, pickle.UnpicklingError):
             return None
         self._idle.put(helper)
         return derived
+
+    @property
+    def size(self) -> int:
+        """Count the helpers that were started."""
+        return len(self._helpers)
 
     def end(self) -> None:
         """End all helpers."""
@@ -101,19 +116,39 @@ class HelperPool:
             each.end()
 
 
-@contextlib.contextmanager
-def open_pool(settings: Settings, tokens: TokenCounter) -> Iterator[HelperPool | None]:
+def start_pool(settings: Settings, tokens: TokenCounter) -> HelperPool | None:
     """Start helpers for the cores that are free; give `None` if there is none to use.
 
-    An embedder of the caller's own may count tokens in a way that no other process knows.
+    One core is left to the process that writes. An embedder of the caller's own may count tokens in
+    a way that no other process knows.
     """
+    helpers = min(count_cores() - 1, settings.helper_processes)
+    if helpers < 1 or not sys.executable:
+        return None
     counter = tokens.counter_to_send() if isinstance(tokens, SharesCounter) else None
-    helpers = min(count_cores() - 1, _MOST_HELPERS)
-    if counter is None or helpers < 1 or not sys.executable:
-        yield None
-        return
-    pool = HelperPool(settings, counter, helpers)
+    if counter is None or not _having_helpers.acquire(blocking=False):
+        return None
+    try:
+        return HelperPool(settings, counter, helpers)
+    except BaseException:
+        _having_helpers.release()
+        raise
+
+
+@contextlib.contextmanager
+def open_pool(settings: Settings, tokens: TokenCounter) -> Iterator[HelperPool | None]:
+    """Start helpers as `start_pool` does, and end them afterwards."""
+    pool = start_pool(settings, tokens)
     try:
         yield pool
     finally:
+        if pool is not None:
+            end_pool(pool)
+
+
+def end_pool(pool: HelperPool) -> None:
+    """End the helpers of a pool, so that another run may have some."""
+    try:
         pool.end()
+    finally:
+        _having_helpers.release()

@@ -23,11 +23,14 @@ def main() -> None:
 def _answer_all(requests: BinaryIO, answers: BinaryIO) -> None:
     settings, tokens = pickle.load(requests)
     while True:
-        request, redacted = pickle.load(requests)
-        derived: Derived | None = None
-        # Whatever fails here fails again in the process that asked, which reports it.
-        with contextlib.suppress(Exception):
-            derived = derive(request, settings, lambda: tokens, redacted)
+        given, redacted = pickle.load(requests)
+        derived: list[Derived | None] = []
+        for request in given:
+            # Whatever fails here fails again in the process that asked, which reports it.
+            try:
+                derived.append(derive(request, settings, lambda: tokens, redacted))
+            except Exception:  # noqa: BLE001
+                derived.append(None)
         pickle.dump(derived, answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
 

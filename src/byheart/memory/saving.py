@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from byheart.contracts import (
     Draft,
@@ -40,8 +40,9 @@ from byheart.errors import StoreError
 from byheart.memory import expiry, transactions, versions
 from byheart.memory.deriving import Derived, Redacted, cut, derive
 from byheart.memory.helper_pool import HelperPool, open_pool
+from byheart.memory.long_run import LongRuns
 from byheart.memory.retention import retention_days
-from byheart.memory.save_requests import TAKEN_OVER, SaveRequest, notice, tell_secrets
+from byheart.memory.save_requests import TAKEN_OVER, SaveRequest, tell_secrets
 from byheart.model import Chunk, EmbeddedShare, Memory, SaveResult
 from byheart.model.ids import new_memory_id
 from byheart.settings import Settings
@@ -60,14 +61,12 @@ _PRUNED_PER_SAVE = 16
 
 # Called with the results, the number of missing vectors made so far, and their total number.
 OnEmbedded = Callable[[Sequence[SaveResult], int, int], None]
-# The fields of a text that can be derived, and the names of those that were.
-Fields = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 class _Ahead(NamedTuple):
     """Hold a request whose text was cut before the store was asked about it."""
 
-    chunked: tuple[SaveRequest, list[Chunk], str]
+    text: Derived
     layout: Layout
 
     @property
@@ -86,6 +85,7 @@ class Saver:
         # Refused chunks by their numbers: they are not embedded again with every save.
         self._refused: dict[int, Refused] = {}
         self._making_up = threading.Lock()
+        self._runs = LongRuns(settings)
 
     def save(
         self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
@@ -105,16 +105,13 @@ class Saver:
         tokens = cache(partial(self._vectorizer.tokens, prepared.models))
         found = None
         if ahead is not None and fresh and tokens() is ahead.layout.embedder:
-            chunked, found = [ahead.chunked], Known(ahead.layout, prepared.vectors)
+            texts, found = [ahead.text], Known(ahead.layout, prepared.vectors)
         else:
-            chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
-        wanted = [passages(chunks, request.title) for request, chunks, _ in chunked]
+            texts = self._derive_all(fresh, tokens)
+        wanted = [passages(each.chunks, each.request.title) for each in texts]
         made = self.embed(*wanted, models=prepared.models, space=space, known=found)
         windows = iter(made.windows)
-        drafts = [
-            self.draft(request, chunks, by_chunk(chunks, windows), format_)
-            for request, chunks, format_ in chunked
-        ]
+        drafts = [self.draft(each, by_chunk(each.chunks, windows)) for each in texts]
         written = transactions.write(self._storage, drafts, made.model) if drafts else []
         waiting = list(chain.from_iterable(wanted))
         reason = self.note_refused(written, waiting, made, space)
@@ -131,10 +128,23 @@ class Saver:
         """
         if not (self._storage.is_remote and self._settings.embed_on_save and len(requests) == 1):
             return None
-        chunks, format_ = self.chunk(requests[0], self._vectorizer.likely_tokens)
-        wanted = passages(chunks, requests[0].title)
+        text = derive(requests[0], self._settings, self._vectorizer.likely_tokens)
+        wanted = passages(text.chunks, text.request.title)
         layout = self._vectorizer.lay_out(wanted) if 0 < len(wanted) <= _EMBEDDED_FIRST else None
-        return None if layout is None else _Ahead((requests[0], chunks, format_), layout)
+        return None if layout is None else _Ahead(text, layout)
+
+    def long_run(self) -> AbstractContextManager[None]:
+        """Let helper processes derive texts for the saves of this thread, once that pays."""
+        return self._runs.begin()
+
+    def _derive_all(
+        self, requests: Sequence[SaveRequest], give_tokens: Callable[[], TokenCounter]
+    ) -> list[Derived]:
+        """Cut texts into chunks and derive their fields."""
+        run = self._runs.current
+        if run is not None:
+            return run.derive(requests, give_tokens)
+        return [derive(each, self._settings, give_tokens) for each in requests]
 
     def embed(
         self,
@@ -260,24 +270,14 @@ class Saver:
         """Start processes that derive texts as `derive` does."""
         return open_pool(self._settings, self._vectorizer.tokens())
 
-    def draft(
-        self,
-        request: SaveRequest,
-        chunks: Sequence[Chunk],
-        windows: Sequence[tuple[Window, ...]],
-        format_: str,
-        fields: Fields | None = None,
-    ) -> Draft:
-        """Make everything that is written for a text: the memory, its chunks and windows.
-
-        `fields` are those that can be derived, if the caller has derived them already.
-        """
-        noticed, derived = fields or notice(replace(request, content=request.own_words))
+    def draft(self, text: Derived, windows: Sequence[tuple[Window, ...]]) -> Draft:
+        """Make everything that is written for a text: the memory, its chunks and windows."""
+        request, noticed = text.request, text.noticed
         memory = Memory(
             memory_id=request.memory_id or new_memory_id(),
             content_hash=request.content_hash,
-            format=format_,
-            chunks=len(chunks),
+            format=text.format,
+            chunks=len(text.chunks),
             created_at=request.created_at or request.at,
             updated_at=request.at,
             expires_at=self._expiry(request, noticed["importance"]),
@@ -288,7 +288,7 @@ class Saver:
         )
         who = request.who or request.agent_id or request.source
         placed_at = request.placed_at or request.created_at
-        return Draft(memory, tuple(chunks), tuple(windows), derived, who, placed_at)
+        return Draft(memory, tuple(text.chunks), tuple(windows), text.derived, who, placed_at)
 
     def _trusts(self, request: SaveRequest) -> bool:
         if request.trusted is not None:

@@ -106,6 +106,13 @@ class Settings:
     embedding_requests: int = number(
         4, "The number of concurrent requests to a remote embedding provider.", 1, 64
     )
+    helper_processes: int = number(
+        3,
+        "The most processes that help with a long import or index run, on as many free cores; "
+        "0 means none.",
+        0,
+        64,
+    )
     chunk_tokens: int = number(400, "The target size of a chunk, in tokens.", 32, 2000)
     overlap_tokens: int = number(
         80, "Tokens before a chunk that its vector also covers; less than `chunk_tokens`.", 0, 400

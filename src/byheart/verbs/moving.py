@@ -98,7 +98,8 @@ def import_file(
     )
     chosen = None if format is None else check.check_choice("format", format, IMPORT_FORMATS)
     check.check_bool("embed", embed)
-    result = importer.run(path_or_file, chosen)
+    with engine.saver.long_run():
+        result = importer.run(path_or_file, chosen)
     if dry_run:
         return result
     _observe(engine, result)

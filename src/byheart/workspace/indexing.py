@@ -407,8 +407,7 @@ class _Run:
         made = Made([() for _ in chunks], None, None)
         if reuse:
             made = self._vectorizer.known_windows(passages(chunks, request.title), request.space)
-        fields = derived.noticed, derived.derived
-        draft = self._saver.draft(request, chunks, made.windows, derived.format, fields)
+        draft = self._saver.draft(derived, made.windows)
         change, chars = replace(look, draft=draft), len(file.text)
         return _Prepared(change, chars, len(chunks), made.model, secrets=derived.secrets)
 
