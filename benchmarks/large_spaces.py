@@ -12,7 +12,7 @@ database server); memory is that of a process that has searched.
 Hybrid questions are put to one statement of pgvector (HNSW), `tsvector` and reciprocal ranks too,
 in the same turns. Above `--graph-up-to` passages the graph of HNSW is not built,
 because that takes hours, and the half of the statement that searches words is asked alone. With
-`--alone`, only the server for which the space is large is asked.
+`--alone`, the server that keeps the index in memory is left out.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import peers
@@ -82,55 +80,82 @@ def open_store(address: str, cache: Path, local_chunks: int) -> byheart.MemorySt
     )
 
 
-def fill(address: str, passages: Iterator[str], count: int) -> None:
+class Passages:
+    """Make passages with their vectors of the hash embedder, without end.
+
+    The vector of a text is the sum of those of its sentences, with a length of 1.
+    """
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        self._sentences = sentences
+        self._chosen = speed.choose_sentences(sentences)
+        embedder = HashEmbedder()
+        self._sums = np.array([embedder._sums(each) for each in sentences], np.float32)
+
+    def make(self, count: int) -> Iterator[tuple[str, peers.Vectors]]:
+        """Make the next passages."""
+        for places in islice(self._chosen, count):
+            summed = self._sums[places].sum(axis=0)
+            text = " ".join(self._sentences[place] for place in places)
+            yield text, summed / np.linalg.norm(summed)
+
+
+# The values of rows that differ from those of a memory that was saved.
+_OWN = f"{1 << _BITS} | number"
+_DIGEST = "sha256(convert_to(text, 'UTF8'))"
+_ROWS: Mapping[str, Mapping[str, str]] = {
+    "memories": {
+        "memory_no": _OWN,
+        "memory_id": "'mem_' || lpad(number::text, 26, '0')",
+        "content_hash": _DIGEST,
+        "kind": "'kind-' || number % 10",
+        "agent_id": "'agent-' || number % 100",
+        "source": "'title-' || number % 10000",
+        "summary": "left(text, 80)",
+    },
+    "chunks": {
+        "memory_no": _OWN,
+        "chunk_no": _OWN,
+        "content": "text",
+        "end_char": "length(text)",
+        "token_count": "150",
+    },
+    "vectors": {
+        "vector_no": _OWN,
+        "chunk_no": _OWN,
+        "text_hash": f"substr({_DIGEST}, 1, 16)",
+        "embedding": "vector",
+    },
+    "changes": {"change_no": _OWN, "memory_no": _OWN, "stamp": "number"},
+}
+
+
+def fill(address: str, passages: Passages, count: int) -> None:
     """Copy passages into the tables as memories of one chunk, made like one that was saved."""
-    embedder, bases = HashEmbedder(), {}
     with psycopg.connect(address) as db:
         db.execute("SET search_path = byheart_01, byheart")
-        for table in ("memories", "chunks", "vectors", "changes"):
-            cursor = db.execute(f"SELECT * FROM {table} ORDER BY 2 LIMIT 1".encode())
-            row = cursor.fetchone()
-            assert row is not None
-            names = [each.name for each in cursor.description or ()]
-            bases[table] = dict(zip(names, row, strict=True))
         [(first,)] = db.execute(
             "SELECT 1 + greatest(nextval('byheart.numbers'), nextval('byheart.chunk_numbers'))"
         ).fetchall()
-        kept: dict[str, list[dict[str, Any]]] = {name: [] for name in bases}
-        for start in range(0, count, 1000):
-            texts = list(islice(passages, 1000))
-            for at, (text, vector) in enumerate(zip(texts, embedder.embed(texts), strict=True)):
-                number = first + start + at
-                own = (1 << _BITS) | number
-                digest = sha256(text.encode()).digest()
-                fields = {
-                    "memories": {
-                        "memory_id": f"mem_{number:026}",
-                        "content_hash": digest,
-                        "kind": f"kind-{number % 10}",
-                        "agent_id": f"agent-{number % 100}",
-                        "source": f"title-{number % 10_000}",
-                        "summary": text[:80],
-                    },
-                    "chunks": {"content": text, "end_char": len(text), "token_count": 150},
-                    "vectors": {"text_hash": digest[:16], "embedding": vector.tobytes()},
-                    "changes": {"stamp": number},
-                }
-                numbers = dict.fromkeys(("memory_no", "chunk_no", "vector_no", "change_no"), own)
-                for table, base in bases.items():
-                    known = {name: value for name, value in numbers.items() if name in base}
-                    kept[table].append({**base, **fields[table], **known})
-            for table, rows in kept.items():
-                _copy(db, table, rows)
-                rows.clear()
+        db.execute("CREATE TEMP TABLE given (number bigint, text text, vector bytea)")
+        # A vector that was compressed here would stay so in the table.
+        db.execute("ALTER TABLE given ALTER vector SET STORAGE EXTERNAL")
+        with db.cursor().copy("COPY given FROM STDIN (FORMAT binary)") as copy:
+            copy.set_types(["int8", "text", "bytea"])
+            for at, (text, vector) in enumerate(passages.make(count)):
+                copy.write_row((first + at, text, vector.tobytes()))
+        for table, written in _ROWS.items():
+            cursor = db.execute(f"SELECT * FROM {table} ORDER BY 2 LIMIT 1".encode())
+            names = [each.name for each in cursor.description or ()]
+            values = [written.get(name, f"base.{name}") for name in names]
+            db.execute(
+                f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} "
+                f"FROM given, (SELECT * FROM {table} ORDER BY 2 LIMIT 1) AS base "
+                "ORDER BY number".encode()
+            )
+        db.execute("DROP TABLE given")
         for sequence in ("numbers", "chunk_numbers"):
             db.execute(f"SELECT setval('byheart.{sequence}', {first + count})".encode())
-
-
-def _copy(db: psycopg.Connection[Any], table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    with db.cursor().copy(f"COPY {table} ({', '.join(rows[0])}) FROM STDIN".encode()) as copy:
-        for row in rows:
-            copy.write_row(tuple(row.values()))
 
 
 class Clock:
@@ -159,7 +184,7 @@ class Words(Statement):
             " to_tsvector('english', content) AS words"
             f" FROM {schema}.chunks JOIN {schema}.memories USING (memory_no)".encode()
         )
-        for index in ("gin (words)", "btree (kind)", "btree (agent_id)"):
+        for index in ("gin (words)", "btree (kind)", "btree (agent_id)", "btree (id)"):
             self.db.execute(f"CREATE INDEX ON memory USING {index}".encode())
 
     def search(self, question: Question, where: Where) -> list[int]:
@@ -167,25 +192,29 @@ class Words(Statement):
         return [row[0] for row in self.db.execute(self._write(WORDS, where).encode(), given)]
 
 
-def make_statement(
-    address: str, sentences: Sequence[str], size: int, graph_up_to: int
-) -> tuple[str, Statement]:
-    """Fill the table of the statement anew, with the same passages; give its name too."""
+def make_statement(address: str, size: int, graph_up_to: int) -> tuple[str, Statement]:
+    """Fill the table of the statement anew, with the rows of the store; give its name too."""
     with psycopg.connect(address) as db:
         db.execute("DROP TABLE IF EXISTS memory")
-    if size > graph_up_to:
-        words = Words(address, any_word=True)
-        words.fill_from("byheart_01")
-        return "tsvector alone", words
-    items = list(speed.make_items(speed.make_passages(sentences), size))
+        if size > graph_up_to:
+            words = Words(address, any_word=True)
+            words.fill_from("byheart_01")
+            return "tsvector alone", words
+        rows = db.execute(
+            "SELECT content, kind, agent_id, embedding FROM byheart_01.memories "
+            "JOIN byheart_01.chunks USING (memory_no) JOIN byheart_01.vectors USING (chunk_no) "
+            "ORDER BY chunk_no"
+        ).fetchall()
     statement = Statement(address, any_word=True)
-    statement.fill(items, HashEmbedder().embed([item["content"] for item in items]))
+    items = [dict(zip(peers.FIELDS, row[:3], strict=True)) for row in rows]
+    vectors = np.frombuffer(b"".join(row[3] for row in rows), np.float32)
+    statement.fill(items, vectors.reshape(len(rows), -1))
     return "statement", statement
 
 
 def ask(
     stores: Mapping[str, byheart.MemoryStore],
-    other: tuple[str, Statement] | None,
+    other: tuple[str, Statement],
     questions: Sequence[str],
     clock: Clock,
 ) -> Iterator[str]:
@@ -208,7 +237,7 @@ def ask(
                     answers.append([(hit.memory_id, hit.score) for hit in found.results])
                     assert found.index.kept_in == place
                 differing += answers[0] != answers[-1]
-                if other and mode == "hybrid" and "title" not in where:
+                if mode == "hybrid" and "title" not in where:
                     start = clock.start()
                     other[1].search(Question(question, vector), where)
                     spent.setdefault(other[0], []).append(clock.since(start))
@@ -283,18 +312,19 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true")
     asked = parser.parse_args()
     sentences, questions = speed.read_texts(asked.data)
-    questions, passages = questions[: asked.questions], speed.make_passages(sentences)
+    questions, passages = questions[: asked.questions], Passages(sentences)
     with tempfile.TemporaryDirectory() as folder, private_server(**SETTINGS) as server:
         address, held = server.url(parts="2"), 1
         caches = {"memory": Path(folder) / "one", "database": Path(folder) / "two"}
         least = {"memory": 1_000_000_000, "database": 1000}
         with closing(open_store(address, caches["memory"], least["memory"])) as store:
-            store.save(next(passages), kind="kind-0", agent_id="agent-0")
+            [(text, _)] = passages.make(1)
+            store.save(text, kind="kind-0", agent_id="agent-0")
         if asked.alone:
             del caches["memory"]
         for size in map(int, asked.sizes.split(",")):
             started = time.process_time()
-            fill(server.url(), islice(passages, size - held), size - held)
+            fill(server.url(), passages, size - held)
             print(f"\n{size:,} chunks; filled in {time.process_time() - started:.0f} s")
             held = size
             stores, clock = {}, Clock(server.url())
@@ -308,9 +338,7 @@ def main() -> None:
                 stored = clock.since(start)
                 took = [f"{mine / 1000:.1f} + {its / 1000:.1f} s" for mine, its in (built, stored)]
                 print(f"{place}: read {took[0]}, publish {took[1]}", flush=True)
-            other = None
-            if not asked.alone:
-                other = make_statement(server.url(), sentences, size, asked.graph_up_to)
+            other = make_statement(server.url(), size, asked.graph_up_to)
             with psycopg.connect(server.url(), autocommit=True) as db:
                 db.execute("VACUUM ANALYZE")
             print(sizes(server.url()), flush=True)
@@ -326,8 +354,7 @@ def main() -> None:
                 assert memory_id in [hit.memory_id for hit in hits]
             took = [f"{each / 20:.1f}" for each in clock.since(start)]
             print(f"a save and a search for it: {took[0]} + {took[1]} ms")
-            if other:
-                other[1].close()
+            other[1].close()
             for each in stores.values():
                 each.close()
             for place, cache in caches.items():

@@ -101,14 +101,20 @@ def read_texts(data: Path) -> tuple[list[str], list[str]]:
 
 
 def make_passages(sentences: Sequence[str]) -> Iterator[str]:
-    """Put sentences together at random, without end, until each passage has its words."""
+    """Make passages of sentences at random, without end."""
+    for places in choose_sentences(sentences):
+        yield " ".join(sentences[place] for place in places)
+
+
+def choose_sentences(sentences: Sequence[str]) -> Iterator[list[int]]:
+    """Choose sentences at random, without end, until each passage has its words."""
     chance = random.Random(7)
     while True:
-        words, parts = 0, []
+        words, chosen = 0, list[int]()
         while words < WORDS_PER_PASSAGE:
-            parts.append(sentences[chance.randrange(len(sentences))])
-            words += parts[-1].count(" ") + 1
-        yield " ".join(parts)
+            chosen.append(chance.randrange(len(sentences)))
+            words += sentences[chosen[-1]].count(" ") + 1
+        yield chosen
 
 
 def make_items(passages: Iterator[str], count: int) -> Iterator[dict[str, Any]]:
