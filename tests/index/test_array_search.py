@@ -9,13 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from byheart.index import array_search as index
-from byheart.index.array_search import count_differences
-from byheart.index.segment import (
-    Segment,
-    build_vectors,
-    empty_segment,
-    pack_signs,
-)
+from byheart.index import sign_scan
 from byheart.index.selections import K1, Selection, select_chunks
 from tests.index.test_near_duplicates import DIMENSIONS, view_of
 
@@ -29,7 +23,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index, "EXACT_VECTORS", 256)
     monkeypatch.setattr(index, "LEAST_CANDIDATES", WANTED)
     monkeypatch.setattr(index, "_BLOCK", 512)
-    monkeypatch.setattr(index, "_SAMPLED", 500)
+    monkeypatch.setattr(sign_scan, "_SAMPLED", 500)
     monkeypatch.setattr(index, "_SAMPLED_SCORES", 50)
 
 
@@ -39,23 +33,6 @@ def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def all_of(count: int) -> Selection:
     return Selection(np.ones(count, np.bool_), count, count, np.ones(count, np.int32))
-
-
-@pytest.mark.parametrize("dimensions", [1, 64, 65, 384, 1024])
-@pytest.mark.parametrize("count", [1, 511, 512, 1300])
-def test_differences_are_counted_in_every_block_and_word(dimensions: int, count: int) -> None:
-    chance = np.random.default_rng(dimensions)
-    made = unit(chance.normal(size=(count, dimensions)))
-    empty = empty_segment(dimensions)
-    postings = (empty.terms, empty.starts, empty.slots, empty.counts)
-    segment = Segment(*postings, *build_vectors(list(range(count)), made))
-    bits = pack_signs(made[:1])[:, 0]
-    each = sum(
-        np.bitwise_count(w ^ b).astype(int) for w, b in zip(segment.signs, bits, strict=True)
-    )
-    for share in (0.0, 0.2, 0.5, 1.0):
-        rows = np.flatnonzero(chance.random(count) < share)
-        assert count_differences(segment, bits, rows).tolist() == np.take(each, rows).tolist()
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -70,8 +47,8 @@ def test_the_nearest_are_found_however_they_recur(parts: int, period: int, phase
     made = unit(rows)
     view = view_of(*np.array_split(made, parts), made[:0])
     allowed = [np.arange(len(each.vector_slots)) for each in view.segments]
-    candidates = sum(map(len, view._near_by_signs(question, allowed, WANTED)))
-    assert 0.75 * WANTED <= candidates <= 3 * WANTED
+    candidates = sign_scan.near_by_signs(view.segments, allowed, question, WANTED)
+    assert WANTED <= sum(map(len, candidates)) <= 2 * WANTED
     found = view.rank_by_vector(question, all_of(3000), 10)
     cosines = made @ question
     nearest = np.argsort(-cosines)[:10] + 1

@@ -20,7 +20,7 @@ from byheart.contracts import MOST_TERMS, ActiveModel, Figures, StoredPostings
 from byheart.contracts.ordering import best_first
 from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
 from byheart.index.masks import Mask, compare_columns
-from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs, rows_of
+from byheart.index.segment import FIXED_POINT, Segment, hash_term, rows_of
 from byheart.index.selections import (
     K1,
     Scattered,
@@ -32,6 +32,7 @@ from byheart.index.selections import (
     scatter,
     select_chunks,
 )
+from byheart.index.sign_scan import near_by_signs
 from byheart.index.stored_segment import StoredPart, StoredSegment
 from byheart.language.rarity import rarity
 from byheart.model import Filter
@@ -40,15 +41,13 @@ from byheart.startup.dataclass_types import dataclass
 
 # Up to this number, all vectors are compared; above it, their signs select some.
 EXACT_VECTORS = 4096
-# How many vectors the signs select for each requested one, and at least. With 100,000
-# real passages this loses 8 in 10,000 of the true first 10, one in 250 of the first 30, and one in
-# 43 of the first 100 (docs/decisions/0001).
+# How many vectors the signs select for each requested one, and at least. With 100,000 mixtures of
+# real sentences this loses 4 in 1,000 of the true first 10, and 3 in 100 of the first 100
+# (docs/decisions/0048).
 OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
-# The sample sizes for estimates: of the Hamming radius, and of the lowest score that is needed.
-_SAMPLED, _SAMPLED_SCORES = 1 << 14, 1 << 12
-# The bit counts of three 64-bit words fit into one byte, and bytes are added fastest.
-_WORDS_IN_A_BYTE = 3
-# Arrays of this length stay in the processor's cache.
+# The sample size from which the lowest score that is needed is estimated.
+_SAMPLED_SCORES = 1 << 12
+# The number of rows that are copied at a time.
 _BLOCK = 1 << 15
 # The number of vectors that are read and compared at a time.
 _COMPARED = 256
@@ -354,7 +353,7 @@ class View:
             if available <= max(EXACT_VECTORS, wanted):
                 rows = allowed
             else:
-                rows = self._near_by_signs(vector, allowed, wanted)
+                rows = near_by_signs(self.segments, allowed, vector, wanted)
             near = self._compare(rows, vector)
             complete = sum(map(len, rows)) >= available
             if complete or len(near.slots) >= limit:
@@ -364,20 +363,6 @@ class View:
     def allowed(self, selection: Selection) -> list[Slots]:
         """List the rows of each segment's vectors whose chunks are selected; kept with these."""
         return [selection.rows_in(each.vector_slots) for each in self.segments]
-
-    def _near_by_signs(
-        self, vector: NDArray[np.float32], allowed: Sequence[Slots], wanted: int
-    ) -> list[Slots]:
-        bits = pack_signs(vector[np.newaxis])[:, 0]
-        pairs = list(zip(self.segments, allowed, strict=True))
-        distances = [count_differences(segment, bits, rows) for segment, rows in pairs]
-        # Estimate the Hamming radius from every n-th distance; this fails if near vectors repeat
-        # with period n.
-        step = max(1, sum(map(len, distances)) // _SAMPLED)
-        near = _within(distances, _reach(distances, self.dimensions, wanted, step))
-        if not 0.75 * wanted <= sum(map(np.count_nonzero, near)) <= 2 * wanted:
-            near = _within(distances, _reach(distances, self.dimensions, wanted, 1))
-        return [rows.take(np.flatnonzero(each)) for rows, each in zip(allowed, near, strict=True)]
 
     def compare(self, slots: Slots, vector: NDArray[np.float32]) -> Compared:
         """Compare some chunks with a vector."""
@@ -537,33 +522,6 @@ def _begins(ordered: Slots) -> Slots:
     fresh = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     return np.flatnonzero(fresh)
-
-
-def _reach(distances: Sequence[NDArray[np.uint16]], most: int, wanted: int, step: int) -> int:
-    """Estimate the radius that contains `wanted` rows, from every `step`-th distance."""
-    counts = sum(np.bincount(each[::step], minlength=most + 1) for each in distances)
-    return int(np.searchsorted(np.cumsum(counts), wanted / step))
-
-
-def _within(distances: Sequence[NDArray[np.uint16]], reach: int) -> list[Mask]:
-    return [each <= reach for each in distances]
-
-
-def count_differences(
-    segment: Segment | StoredSegment, bits: NDArray[np.uint64], rows: Slots
-) -> NDArray[np.uint16]:
-    """Count the signs in which each row of a segment differs from a vector."""
-    # Selecting more than a third of the rows takes longer than comparing all of them.
-    few = 3 * len(rows) < len(segment.vector_slots)
-    differences = np.zeros(len(rows) if few else len(segment.vector_slots), np.uint16)
-    for at in range(0, len(differences), _BLOCK):
-        here = slice(at, at + _BLOCK)
-        for first in range(0, len(bits), _WORDS_IN_A_BYTE):
-            group = slice(first, first + _WORDS_IN_A_BYTE)
-            words = (each.take(rows[here]) if few else each[here] for each in segment.signs[group])
-            pairs = zip(words, bits[group], strict=True)
-            differences[here] += reduce(np.add, (np.bitwise_count(a ^ b) for a, b in pairs))
-    return differences if len(differences) == len(rows) else differences.take(rows)
 
 
 def _shown(scores: Scores) -> NDArray[np.float64]:

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import Figures, Numbers
-from byheart.index.array_search import EXACT_VECTORS, View, count_differences
+from byheart.index.array_search import EXACT_VECTORS, View
 from byheart.index.columns import NEVER, NONE
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT, pack_signs
+from byheart.index.sign_scan import count_differences
 
 # The number of vectors of a long memory that are looked up when it is saved; one scan takes half
 # a millisecond in a store of 100,000 chunks.

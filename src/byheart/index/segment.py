@@ -76,7 +76,7 @@ def _flips(dimensions: int) -> tuple[NDArray[np.float32], ...]:
     return tuple(np.where(head < 0.5, -1, 1).astype(np.float32) for head in heads)
 
 
-def _mix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def mix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rotate all vectors alike, so that every dimension carries information about each vector.
 
     Signs of sparse vectors carry little information: among 20,000 vectors of the `hash` embedder, 3
@@ -94,10 +94,15 @@ def _mix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def pack_signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
     """Keep one bit per dimension: rows are 64-bit words, columns are vectors."""
-    bits = np.packbits(_mix(vectors) > 0, axis=1)
-    padded = np.zeros((len(vectors), -(-bits.shape[1] // 8) * 8), np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return np.ascontiguousarray(padded.view(np.uint64).T)
+    return np.ascontiguousarray(pack_bits(mix(vectors) > 0).T)
+
+
+def pack_bits(bits: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Pack the bits along the last axis into 64-bit words."""
+    packed = np.packbits(bits, axis=-1)
+    padded = np.zeros((*bits.shape[:-1], -(-packed.shape[-1] // 8) * 8), np.uint8)
+    padded[..., : packed.shape[-1]] = packed
+    return padded.view(np.uint64)
 
 
 def build_postings(
