@@ -29,7 +29,7 @@ from byheart.opening import embedder_for
 from byheart.search import evidence_fusion
 from byheart.settings import load_settings
 
-# The other values that are tried; arrays are multiplied by them.
+# The other values that are tried; tuples are multiplied by them.
 OTHERS: Mapping[str, Sequence[float]] = {
     "VECTOR_WEIGHT": (0.4, 0.5, 0.8),
     "MOST_NEARNESS": (1.0, 1.5, 3.0),
@@ -51,7 +51,11 @@ Figures = dict[str, list[float]]
 def replaced(name: str, value: float) -> Iterator[None]:
     """Replace a constant of the evidence for a while."""
     built: Any = getattr(evidence_fusion, name)
-    setattr(evidence_fusion, name, built * value if isinstance(built, np.ndarray) else value)
+    setattr(
+        evidence_fusion,
+        name,
+        tuple(each * value for each in built) if isinstance(built, tuple) else value,
+    )
     try:
         yield
     finally:
@@ -149,13 +153,13 @@ def render_choices(
         ]
         shown = ["built" if each is None else _shown(name, each) for each in chosen]
         value: Any = getattr(evidence_fusion, name)
-        current = value.tolist() if isinstance(value, np.ndarray) else value
+        current = list(value) if isinstance(value, tuple) else value
         lines.append(f"| {name} | {current} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
 def _shown(name: str, value: float) -> str:
-    is_array = isinstance(getattr(evidence_fusion, name), np.ndarray)
+    is_array = isinstance(getattr(evidence_fusion, name), tuple)
     return f"times {value:g}" if is_array else f"{value:g}"
 
 

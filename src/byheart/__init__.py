@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from byheart.settings import Settings, load_settings
     from byheart.store import MemoryStore
 
+# Written out, because looking it up with importlib.metadata takes longer than `byheart --help`.
+__version__ = "0.1.0"
+
 # Imported when first used: `byheart --help` needs none of them. Other nouns are in `byheart.model`,
 # other errors in `byheart.errors`.
 _HOMES = {

@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, Any
 
 from byheart.chunking.block import Block, Grain
 from byheart.chunking.headings import place_under_headings
@@ -20,6 +17,10 @@ from byheart.chunking.ruler import Ruler
 from byheart.model import Heading
 from byheart.startup.dataclass_types import dataclass
 from byheart.startup.late_patterns import late_pattern
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _KINDS: dict[str, tuple[str, Grain]] = {
     "fence": ("code_block", "whole"),
@@ -72,6 +73,8 @@ _BLANK_LINE = late_pattern(r"(?<=[\r\n])[ \t]*+(?:\r\n?|\n|\Z)")
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     """Build a parser for blocks only: inline parsing is needed for titles alone."""
+    from markdown_it import MarkdownIt  # short texts are stored without it
+
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser

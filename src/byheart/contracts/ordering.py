@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from byheart.startup.late_numpy import NDArray, np
 
 # Below this number, sorting takes less time than looking for ties.
 _FEW = 1000

@@ -8,9 +8,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Vectors
 from byheart.embedding.freed_memory import give_back_memory
 from byheart.embedding.model_cache import get_model
@@ -21,6 +18,7 @@ from byheart.embedding.onnx_embedder import MOST_THREADS
 from byheart.embedding.onnx_model import OnnxModel, is_main_thread_alone
 from byheart.embedding.thread_sharing import share
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+from byheart.startup.late_numpy import NDArray, np
 
 # The question gets at most this share of the tokens that the model reads.
 _MOST_QUESTION = 0.5

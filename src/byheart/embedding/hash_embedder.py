@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
-import numpy as np
-
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.startup.late_numpy import np
 from byheart.startup.late_patterns import late_pattern
 
 WORD = late_pattern(r"\w+")

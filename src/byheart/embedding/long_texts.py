@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from byheart.contracts import TokenCounter, Vectors
 from byheart.embedding.windows import window_texts
+from byheart.startup.late_numpy import np
 
 
 def embed_whole(

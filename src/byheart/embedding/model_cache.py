@@ -15,8 +15,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -159,8 +157,10 @@ def _read_marks(folder: Path) -> dict[str, Any]:
 
 def _write_marks(folder: Path, marks: dict[str, list[int]]) -> None:
     # The marks only save time: if they cannot be written, each process hashes the files once.
+    from tempfile import mkstemp
+
     with suppress(OSError):
-        handle, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
+        handle, name = mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
         temporary = Path(name)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -239,7 +239,9 @@ def _origin(model: str) -> list[int]:
 
 def _build(model: str, source: Path, target: Path) -> Path:
     """Build the graph, and write it with its tokenizer and manifest into the target folder."""
-    # Only this function needs safetensors, and most processes never build a graph.
+    # Only this function needs these modules, and most processes never build a graph.
+    from shutil import copyfile
+
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -255,7 +257,7 @@ def _build(model: str, source: Path, target: Path) -> Path:
         ) from None
     target.mkdir()
     (target / GRAPH).write_bytes(build_graph(weights, shape, "int8"))
-    shutil.copyfile(source / TOKENIZER, target / TOKENIZER)
+    copyfile(source / TOKENIZER, target / TOKENIZER)
     manifest: dict[str, Any] = {
         "build": BUILD,
         "name": _name_of(model, source),
@@ -284,6 +286,9 @@ def _name_of(model: str, source: Path) -> str:
 @contextmanager
 def _workspace(models: Path) -> Iterator[Path]:
     """Open a temporary folder next to the models; remove the folders that killed runs left."""
+    import shutil
+    import tempfile
+
     try:
         models.mkdir(parents=True, exist_ok=True)
         for left in models.glob(f"{PARTIAL_PREFIX}*"):

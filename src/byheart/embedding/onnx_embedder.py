@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-
 from byheart.contracts import Vectors
 from byheart.embedding.freed_memory import give_back_memory
 from byheart.embedding.long_texts import embed_whole
@@ -27,6 +25,7 @@ from byheart.embedding.onnx_model import OnnxModel, is_main_thread_alone
 from byheart.embedding.progress import Progress
 from byheart.embedding.thread_sharing import share
 from byheart.errors import ModelFilesError
+from byheart.startup.late_numpy import np
 
 # At most this many threads embed at once, each one text, because other programs need cores too.
 MOST_THREADS = 4

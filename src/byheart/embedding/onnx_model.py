@@ -10,11 +10,9 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Vectors
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+from byheart.startup.late_numpy import NDArray, np
 from byheart.system.forks import never_free, tell_after_fork
 
 # Two threads need a second session, which takes 36 MB, and the time of about ten questions to open.

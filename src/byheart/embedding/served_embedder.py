@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
-
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.json_requests import JsonRequests
 from byheart.embedding.long_texts import embed_whole
 from byheart.embedding.thread_sharing import share
 from byheart.errors import EmbeddingError
+from byheart.startup.late_numpy import np
 
 # A user waits for the answer to a question, but not for the vectors of passages.
 QUERY_SECONDS = 10.0

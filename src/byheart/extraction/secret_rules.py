@@ -12,7 +12,7 @@ import re
 import string
 from collections.abc import Mapping
 from functools import cache, cached_property
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from byheart.startup.dataclass_types import dataclass
@@ -99,7 +99,7 @@ def expand_macro(name: str) -> str:
 
 @cache
 def _read() -> Mapping[str, Any]:
-    text = files("byheart.extraction").joinpath(_DATA).read_text(encoding="utf-8")
+    text = Path(__file__).with_name(_DATA).read_text(encoding="utf-8")
     data: Mapping[str, Any] = json.loads(text)
     return data
 

@@ -13,9 +13,6 @@ from dataclasses import field, replace
 from functools import reduce
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import MOST_TERMS, ActiveModel, Figures, StoredPostings
 from byheart.contracts.ordering import best_first
 from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
@@ -38,6 +35,7 @@ from byheart.language.rarity import rarity
 from byheart.model import Filter
 from byheart.model.times import to_micros
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 # Up to this number, all vectors are compared; above it, their signs select some.
 EXACT_VECTORS = 4096
@@ -55,7 +53,7 @@ _COMPARED = 256
 _SPACES_KEPT = 8
 
 # In the types of a segment: most postings of a long question are only counted, never converted.
-Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
+Posting = tuple[NDArray["np.uint32"], NDArray["np.uint8"]]
 
 
 class Ranked(NamedTuple):

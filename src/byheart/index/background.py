@@ -7,12 +7,10 @@ chunk above the background shows how much its cosine means.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Background
 from byheart.index.array_search import View, Windows
 from byheart.index.selections import Selection
+from byheart.startup.late_numpy import NDArray, np
 
 # A sample has between half this number and this number of chunks. With ten times as many, quality
 # is the same within 0.002.

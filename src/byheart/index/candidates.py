@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import (
     Background,
     Candidates,
@@ -43,6 +40,7 @@ from byheart.model import Filter, IndexState
 from byheart.model.answers import IndexPlace
 from byheart.model.workspaces import FILE_KIND
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 if TYPE_CHECKING:
     from byheart.language.raw_query import RawQuery

@@ -10,16 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.model.fields import FIELDS
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
-NEVER = np.iinfo(np.int64).max
+NEVER = 2**63 - 1
 NONE = -1
 # A memory that is no turn has no place in the order of its session.
-NO_TURN = np.iinfo(np.int64).min
+NO_TURN = -(2**63)
 
 Array = NDArray[Any]
 
@@ -85,17 +83,17 @@ class Codes:
 
 _INDEXED = {field.array: field for field in FIELDS if field.array}
 # The numbers that the database writes for a field; a text is written as its code.
-_TYPES: Mapping[str, type] = {
-    "text": np.int32,
-    "whole": np.int64,
-    "number": np.float64,
-    "moment": np.int64,
+_TYPES: Mapping[str, str] = {
+    "text": "int32",
+    "whole": "int64",
+    "number": "float64",
+    "moment": "int64",
 }
-MEMORY_TYPES: Mapping[str, type] = {
-    "memory_nos": np.int64,
-    "present": np.bool_,
+MEMORY_TYPES: Mapping[str, str] = {
+    "memory_nos": "int64",
+    "present": "bool",
     **{name: _TYPES[field.codec] for name, field in _INDEXED.items()},
-    "turn": np.int64,
+    "turn": "int64",
 }
 CODED = tuple(name for name, field in _INDEXED.items() if field.codec == "text")
 # Moments that may never come.
@@ -157,14 +155,14 @@ class ChunkColumns:
     speaker: NDArray[np.uint64]
 
 
-CHUNK_TYPES: dict[str, type] = {
-    "chunk_nos": np.int64,
-    "owner": np.int32,
-    "length": np.int32,
-    "alive": np.bool_,
-    "embedded": np.bool_,
-    "asking": np.uint8,
-    "speaker": np.uint64,
+CHUNK_TYPES: dict[str, str] = {
+    "chunk_nos": "int64",
+    "owner": "int32",
+    "length": "int32",
+    "alive": "bool",
+    "embedded": "bool",
+    "asking": "uint8",
+    "speaker": "uint64",
 }
 
 assert tuple(CHUNK_TYPES) == tuple(each.name for each in fields(ChunkColumns))

@@ -7,9 +7,6 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import ChunkText, IndexSource
 from byheart.index.array_search import View
 from byheart.index.columns import (
@@ -48,6 +45,7 @@ from byheart.index.turn_forms import hash_speaker, measure_asking
 from byheart.language.word_pieces import count_words
 from byheart.model import UNEMBEDDED
 from byheart.model.damage import DamagedRow
+from byheart.startup.late_numpy import NDArray, np
 
 # The number of chunks that are read and inverted at a time; it bounds the memory of a rebuild.
 _BATCH = 2000

@@ -22,10 +22,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 _KIND, _FORMAT, _EARLIER_FORMAT = b"BYHEART INDEX ", b"B", b"A"
 _MAGIC = _KIND + _FORMAT + b"\n"

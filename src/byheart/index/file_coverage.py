@@ -6,10 +6,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 # Another part is written when this many chunks are missing from the files. A new process reads the
 # missing ones again, which takes a quarter of a second for a thousand.

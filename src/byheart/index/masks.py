@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.index.columns import NEVER, NONE, Array, Codes, MemoryColumns
 from byheart.model import Filter
 from byheart.model.fields import FILTERS
 from byheart.model.times import to_micros
+from byheart.startup.late_numpy import NDArray, np
 
-Mask = NDArray[np.bool_]
+Mask = NDArray["np.bool_"]
 
 
 def compare_columns(

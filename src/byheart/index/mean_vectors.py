@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from byheart.contracts import MeanVectors
 from byheart.index.array_search import View
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT
+from byheart.startup.late_numpy import np
 
 
 def find_mean_vectors(view: View, chunks: Mask, limit: int) -> MeanVectors:

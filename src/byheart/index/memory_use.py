@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
 from byheart.index.file import is_mapped
+from byheart.startup.late_numpy import NDArray
 
 _MAPPED_SHARE = 4
 _OPEN_FILE = 2 << 20

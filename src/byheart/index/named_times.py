@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from byheart.contracts import Spans
 from byheart.index.array_search import View
 from byheart.index.columns import NEVER
 from byheart.index.masks import Mask
 from byheart.index.selections import Selection
+from byheart.startup.late_numpy import np
 
 # A memory that was said at one moment has a span of a microsecond.
 _MOMENT = 1

@@ -15,15 +15,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Figures, Numbers
 from byheart.index.array_search import EXACT_VECTORS, View
 from byheart.index.columns import NEVER, NONE
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT, pack_signs
 from byheart.index.sign_scan import count_differences
+from byheart.startup.late_numpy import NDArray, np
 
 # The number of vectors of a long memory that are looked up when it is saved; one scan takes half
 # a millisecond in a store of 100,000 chunks.
@@ -44,7 +42,7 @@ _MOST_NEIGHBOURS = 16
 _MOST_PAIRS = 100_000
 _BLOCK = 8192
 
-Cosines = NDArray[np.float32]
+Cosines = NDArray["np.float32"]
 
 
 class Pairs(NamedTuple):

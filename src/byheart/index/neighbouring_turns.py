@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.index.array_search import View
 from byheart.index.selections import Selection, Slots
+from byheart.startup.late_numpy import NDArray, np
 
 # The number of turns that count as neighbours on each side.
 NEIGHBOURS = 2

@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.index import file
 from byheart.index.columns import CHUNK_TYPES, CODED, MEMORY_TYPES
 from byheart.index.segment import Segment
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 from byheart.startup.late_patterns import late_pattern
 
 # A part of up to so many bytes is written into the head, and again with the next part.

@@ -13,8 +13,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from byheart.startup.late_numpy import NDArray, np
 
 # A place within a run fits into 16 bits.
 MOST_CHUNKS = 1 << 16

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Numbers, PostingChanges, PostingRun
 from byheart.index.posting_blocks import (
     MOST_CHUNKS,
@@ -22,6 +19,7 @@ from byheart.index.posting_blocks import (
 )
 from byheart.index.segment import Segment
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 _PARTS = 16
 _BLOCK = 1 << 22

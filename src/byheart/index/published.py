@@ -7,15 +7,13 @@ from dataclasses import asdict, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.index import file
 from byheart.index.columns import CHUNK_TYPES, CODED, MEMORY_TYPES, Array
 from byheart.index.parts import NOTHING_BEFORE, Arrays, Loaded, Part, Start, count_kept
 from byheart.index.segment import Segment, empty_segment, merge, without_vectors
 from byheart.index.session_order import PLACE, Columns, add_turns, sort_turns
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 # Removed chunks stay in the files until they are this share of all.
 _MOST_REMOVED, _LEAST_REMOVED = 0.25, 400

@@ -6,16 +6,14 @@ important memory that comes after them.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import IndexLookup, Prominence, Weighing
 from byheart.index.array_search import Ranked, View, WordScores
 from byheart.index.masks import Mask
 from byheart.index.selections import Selection
 from byheart.language.rarity import rarity
+from byheart.startup.late_numpy import NDArray, np
 
-Coverage = NDArray[np.float32]
+Coverage = NDArray["np.float32"]
 
 # Only so many memories count as accessed: the ones that were accessed last.
 MOST_ACCESSED = 1 << 14

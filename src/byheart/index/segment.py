@@ -21,10 +21,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 FIXED_POINT = 32767
 _MOST_COUNTED = 255

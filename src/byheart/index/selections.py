@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import NUMBER_BITS
 from byheart.index.columns import NEVER, ChunkColumns, MemoryColumns
 from byheart.index.masks import Mask
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 if TYPE_CHECKING:
     from byheart.index.array_search import Windows
@@ -29,10 +27,10 @@ LONGEST = 3.0
 # A selection that is used more often than this keeps the norms of all its chunks.
 _FEW_USES = 3
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)
+_SCATTER = 0x9E3779B97F4A7C15
 
-Scores = NDArray[np.float32]
-Slots = NDArray[np.int64]
+Scores = NDArray["np.float32"]
+Slots = NDArray["np.int64"]
 
 
 class RowsOfSegment(NamedTuple):

@@ -10,10 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.index.columns import NO_TURN, Array, Growing
+from byheart.startup.late_numpy import NDArray, np
 
 # A longer text is not a turn: whole sessions saved as texts gain nothing from their neighbours.
 MOST_TERMS = 150
@@ -22,7 +20,7 @@ PLACE = ("space", "session", "turn")
 # From this many new turns on, sorting all turns takes less time than inserting these one by one.
 _FEW = 512
 
-Order = NDArray[np.int64]
+Order = NDArray["np.int64"]
 Columns = Mapping[str, Array]
 
 

@@ -13,13 +13,11 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.index.masks import Mask
 from byheart.index.segment import Segment, mix, pack_bits
 from byheart.index.selections import Slots
 from byheart.index.stored_segment import StoredSegment
+from byheart.startup.late_numpy import NDArray, np
 
 # The number of rows that the second pass weighs for each one that is wanted.
 _WEIGHED = 8
@@ -36,8 +34,8 @@ _WORDS_IN_A_BYTE = 3
 # Arrays of this length stay in the processor's cache.
 _BLOCK = 1 << 15
 
-Signs = NDArray[np.uint64]
-Distances = NDArray[np.unsignedinteger]
+Signs = NDArray["np.uint64"]
+Distances = NDArray["np.unsignedinteger"]
 AnySegment = Segment | StoredSegment
 
 

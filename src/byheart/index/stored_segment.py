@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import ActiveModel, PostingBlock, StoredPostings
 from byheart.index.posting_blocks import Group, TermPostings, group_key, list_key, read_list
 from byheart.index.segment import Segment, empty_segment, rows_of, to_fixed_point
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 # The number of chunks whose vectors are fetched at a time, and that of vectors that are kept.
 _FETCHED, _MOST_KEPT = 8192, 1 << 16
 
-Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
+Posting = tuple[NDArray["np.uint32"], NDArray["np.uint8"]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

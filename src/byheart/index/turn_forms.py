@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import TurnForms
 from byheart.index.array_search import View
 from byheart.index.columns import NO_TURN
@@ -16,6 +13,7 @@ from byheart.index.segment import hash_term
 from byheart.index.selections import Slots
 from byheart.language.speech import share_of_questions, speaker_term
 from byheart.language.terms import tokens
+from byheart.startup.late_numpy import NDArray, np
 
 _STEPS = 255
 _ASSISTANT = "assistant"

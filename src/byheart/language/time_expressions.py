@@ -258,7 +258,8 @@ _ALONE = (
 
 def _compile(forms: tuple[_Form, ...]) -> list[tuple[re.Pattern[str], _Read]]:
     return [
-        (re.compile(form.pattern.replace(" ", r"\s+"), re.IGNORECASE), form.read) for form in forms
+        (late_pattern(form.pattern.replace(" ", r"\s+"), re.IGNORECASE), form.read)
+        for form in forms
     ]
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import pickle
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from queue import Empty, SimpleQueue
@@ -31,6 +30,8 @@ class _Helper:
     """Represent one helper process."""
 
     def __init__(self) -> None:
+        import subprocess  # a process that saves little needs no helpers
+
         # -P: the folder that the user is in must not take the place of any module.
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE],
@@ -64,9 +65,11 @@ class _Helper:
             assert pipe is not None
             with contextlib.suppress(OSError):
                 pipe.close()
+        from subprocess import TimeoutExpired
+
         try:
             self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             self._process.kill()
             self._process.wait()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import math
 import re
@@ -13,7 +12,6 @@ from itertools import islice
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo
 
 from byheart.errors import InvalidInput
 from byheart.language.time_expressions import parse_time
@@ -265,6 +263,8 @@ def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
     for choice in choices:
         if value == choice:
             return choice
+    import difflib
+
     nearest = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     raise InvalidInput(f"{name} {show(value)} is not known", f"{hint}allowed: {', '.join(choices)}")
@@ -426,6 +426,8 @@ def _read_time(text: str) -> datetime | None:
     words, _, last = text.strip().rpartition(" ")
     zone: tzinfo = UTC
     if words and _ZONE.fullmatch(last):
+        from zoneinfo import ZoneInfo
+
         try:
             zone, text = ZoneInfo(last), words
         except (KeyError, ValueError, OSError):  # there is no such zone
@@ -471,6 +473,8 @@ def check_names(given: Iterable[str], allowed: Sequence[str], what: str) -> None
     """Refuse unknown fields, and name the nearest known field in the error."""
     for name in given:
         if name not in allowed:
+            import difflib
+
             nearest = difflib.get_close_matches(str(name), allowed, 1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"allowed: {', '.join(allowed)}"
             raise InvalidInput(f"unknown {what} {show(name)}", hint)

@@ -26,12 +26,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from byheart.contracts import Background, Candidates, Figures, TurnForms
 from byheart.contracts.ordering import best_first
 from byheart.search.rank_fusion import Mask, Ordered, Shares, describe
 from byheart.search.term_rarities import weigh_terms
+from byheart.startup.late_numpy import np
 
 # The weight of z². A normal background implies 0.5; results hardly change from 0.5 to 0.8.
 VECTOR_WEIGHT = 0.6
@@ -57,8 +56,8 @@ MOST_WORDS = 3.5
 WORDS_OF_ONE = 3.0
 # The shares of the evidence of the previous turn, the turn before it, the next turn, and the turn
 # after it. A previous turn that asks counts more, because an answer follows its question.
-NEIGHBOUR_SHARES = np.array([0.2, 0.1, 0.1, 0.05])
-ASKING_SHARES = np.array([0.6, 0.3, 0.05, 0.05])
+NEIGHBOUR_SHARES = (0.2, 0.1, 0.1, 0.05)
+ASKING_SHARES = (0.6, 0.3, 0.05, 0.05)
 # A turn asks if short questions are more than this share of it.
 _ASKS_FROM = 0.3
 # A turn counts by n / (n + SHORT) for its n words, and in full from FULL words on.

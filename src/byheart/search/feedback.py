@@ -13,12 +13,10 @@ from datetime import datetime
 from functools import lru_cache
 from hashlib import shake_256
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Figures, Vectors
 from byheart.language.terms import query_terms
 from byheart.model.feedback import AskedQuestion, Feedback, KeptOutcome, read_feedback
+from byheart.startup.late_numpy import NDArray, np
 
 # The bounds of the factor: any number of helpful entries reaches the first, of others the second.
 MOST_GAIN, LEAST_GAIN = 1.5, 0.75

@@ -12,14 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Numbers
 from byheart.language.terms import STOP_WORDS
+from byheart.startup.late_numpy import NDArray, np
 from byheart.startup.late_patterns import late_pattern
 
-Points = NDArray[np.float64]
+Points = NDArray["np.float64"]
 
 _MOST_AXES, _MOST_LANDMARKS, _MOST_REGIONS = 32, 200, 24
 _ROUNDS = 12

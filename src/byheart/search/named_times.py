@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-import numpy as np
-
 from byheart.contracts import Figures, Spans
 from byheart.language.time_expressions import find_times
 from byheart.model import NamedTime
 from byheart.model.times import to_micros
+from byheart.startup.late_numpy import np
 from byheart.startup.late_patterns import late_pattern
 
 # The preference falls to 37 % over this time behind a named one, and over this time before it. A

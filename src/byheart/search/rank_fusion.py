@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Candidates, Figures, Numbers
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 RRF_K = 60
 KEYWORDS, VECTOR = "fts", "vector"
@@ -20,7 +18,7 @@ PAGE = 10
 _ON_A_PAGE = PAGE + 1
 _DIGITS = 6
 
-Mask = NDArray[np.bool_]
+Mask = NDArray["np.bool_"]
 
 
 class Place(NamedTuple):

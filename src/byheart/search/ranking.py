@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from byheart.contracts import Candidates, Figures, Index, Question, Vectors, Weighing
 from byheart.language.terms import is_one_word, query_terms
 from byheart.language.word_pieces import terms_of_question, words_of_pieces
@@ -42,6 +40,7 @@ from byheart.search.rank_fusion import (
 )
 from byheart.search.request import SearchRequest
 from byheart.search.side_files import PathsOf, asks_for_side_files, file_factors
+from byheart.startup.late_numpy import np
 from byheart.system import clock
 
 if TYPE_CHECKING:

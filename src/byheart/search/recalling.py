@@ -16,8 +16,6 @@ from itertools import groupby
 from operator import mul
 from typing import NamedTuple
 
-import numpy as np
-
 from byheart.contracts import (
     Candidates,
     Figures,
@@ -44,6 +42,7 @@ from byheart.search.request import RecallRequest, Weights
 from byheart.search.side_files import read_paths
 from byheart.search.term_rarities import weigh_terms
 from byheart.search.verdict import RELATED_FROM, judge, judge_rows
+from byheart.startup.late_numpy import np
 
 RECENCY_DAYS = 30
 # The first chunks of each retriever are near enough, whatever their share of the best relevance.

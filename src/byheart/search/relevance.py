@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from byheart.contracts import Candidate, Vectors
 from byheart.language.terms import terms
+from byheart.startup.late_numpy import np
 
 # A passage with this share of the question's words is relevant, whatever the vectors say.
 SHARED_WORDS = 0.5

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-import numpy as np
-
 from byheart.contracts import Candidates, Figures, Reader
+from byheart.startup.late_numpy import np
 from byheart.startup.late_patterns import late_pattern
 
 SideFile = Literal["test", "generated"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from byheart.contracts import Question, Reader
 from byheart.model import Filter, Similar
+from byheart.startup.late_numpy import np
 
 # The passages of a memory that stand for all of it, and the passages that are looked at for each
 # memory to find: a long memory may have several near ones.

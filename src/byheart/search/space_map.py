@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from byheart.contracts import Storage
 from byheart.errors import Do, Hint
 from byheart.model import Filter, MapRegion, SpaceMap
 from byheart.search.map_layout import divide, find_terms, lay_out
+from byheart.startup.late_numpy import np
 from byheart.system import clock
 
 _DIGITS = 4

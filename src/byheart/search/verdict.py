@@ -26,14 +26,13 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
-import numpy as np
-
 from byheart.contracts import Candidates, Numbers
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.evidence_fusion import share_with_neighbours
 from byheart.search.rank_fusion import Fused, Mask
 from byheart.search.ranking import Best, Ranking
 from byheart.search.term_rarities import TermRarities, weigh_terms
+from byheart.startup.late_numpy import np
 
 # Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by
 # words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above RELATED_FROM.

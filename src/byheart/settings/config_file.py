@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -47,6 +46,8 @@ def read_text(path: Path) -> str:
 
 def parse_toml(text: str, path: Path) -> dict[str, Any]:
     """Parse the text of the config file."""
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

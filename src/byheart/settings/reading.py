@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -137,7 +136,7 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, Given]:
 
 def from_text(text: str, path: Path, environ: Mapping[str, str]) -> dict[str, Given]:
     """Collect the settings in the text of a config file."""
-    document = parse_toml(text, path)
+    document = parse_toml(text, path) if text else {}
     table = document.pop(FILE_TABLE, {})
     source = f"file {path}"
     if not isinstance(table, dict):
@@ -233,5 +232,7 @@ def _how_to_drop(key: str, value: object) -> str:
 
 
 def _nearest(key: str) -> str:
+    import difflib
+
     close = difflib.get_close_matches(key.lower().replace("-", "_"), RULES, n=1)
     return close[0] if close else ""

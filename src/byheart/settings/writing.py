@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -99,6 +98,8 @@ def _is_sound(text: str, path: Path) -> bool:
 
 def _lookup(text: str, key: str) -> object:
     """Return the value of a setting in a file's text; a table is not a value."""
+    import tomllib
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:

@@ -16,8 +16,6 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, BinaryIO, cast, get_args
 
-import numpy as np
-
 from byheart.contracts import (
     Dump,
     EntityRecord,
@@ -43,6 +41,7 @@ from byheart.model import checks as check
 from byheart.model.field_types import Codec, Field, arrange
 from byheart.model.fields import BY_NAME, FIELDS
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import np
 
 FORMAT, VERSION = "byheart-export", 1
 # A memory's line has these besides its text, chunks and vectors, in this order. `memory_id` and

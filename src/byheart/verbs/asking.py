@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from byheart.contracts import Reader, Vectors
 from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
 from byheart.conversation.prompt import RecallText
@@ -33,6 +31,7 @@ from byheart.model.filters import make_filter
 from byheart.model.memories import ContextFilters
 from byheart.search import RecallRequest, SearchRequest, Weights, find, find_conflicts
 from byheart.search import recall as recall_memories
+from byheart.startup.late_numpy import np
 from byheart.system import clock
 from byheart.verbs.engine import Engine
 

@@ -10,7 +10,6 @@ they represent, and invisible characters are ignored. `control_words` lists the 
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from bisect import bisect_right
@@ -218,6 +217,8 @@ class _Plain:
 def _undisguise(found: str) -> str:
     if found[0] != "&":
         return ""
+    import html
+
     shown = html.unescape(found)
     return shown if len(shown) == 1 and shown in "<>[]|:/" else found
 

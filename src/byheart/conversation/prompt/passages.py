@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Candidate
 from byheart.language import distinct_words as particulars
 from byheart.model import Chunk, IndexedFile, LeftOut, LeftOutReason, MemoryFields
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 # Two texts this similar say the same, unless only one has a certain name, number or "not".
 SAME = 0.85
 # The weight of relevance against novelty (Maximal Marginal Relevance).
 RELEVANCE_SHARE = 0.6
 
-Likeness = NDArray[np.float32]
+Likeness = NDArray["np.float32"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import click
 from click.shell_completion import shell_complete
 
+from byheart import __version__
 from byheart.interfaces.cli.errors import INTERRUPTED, OK, report
 from byheart.interfaces.cli.verb import VerbGroup
 
@@ -276,6 +276,8 @@ def _unknown(name: str) -> str:
 
 def _nearest(name: str) -> str | None:
     """Return the most similar verb; few misspell the first letter, so another one counts less."""
+    import difflib
+
     close = difflib.get_close_matches(name, VERBS, 3, 0.7)
     return next((each for each in close if each[0] == name[0]), None) or next(
         iter(difflib.get_close_matches(name, VERBS, 1, 0.8)), None
@@ -313,7 +315,7 @@ def _let_go_of_stdout() -> None:
         "byheart COMMAND --help",
     ),
 )
-@click.version_option(package_name="byheart", message="byheart %(version)s")
+@click.version_option(__version__, message="byheart %(version)s")
 @click.pass_context
 def byheart(ctx: click.Context) -> None:
     """Keep what AI agents learn, and find it again by meaning and by keyword."""

@@ -7,6 +7,7 @@ from importlib import metadata
 
 import click
 
+import byheart
 from byheart.interfaces.cli.screen import Part, open_screen, print_json
 from byheart.interfaces.cli.verb import Invocation, Verb
 
@@ -18,7 +19,7 @@ _PARTS = ("apsw", "numpy", "onnxruntime", "mcp", "psycopg")
 @click.pass_obj
 def version_command(invocation: Invocation) -> None:
     """Print the version of Byheart and of the parts that it uses."""
-    own = metadata.version("byheart")
+    own = byheart.__version__
     parts = {"python": platform.python_version(), "system": platform.platform(terse=True)}
     parts |= {name: found for name in _PARTS if (found := _installed(name))}
     if invocation.json:

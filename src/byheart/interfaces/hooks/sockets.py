@@ -9,11 +9,11 @@ from __future__ import annotations
 import socket
 from dataclasses import fields
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 
 import platformdirs
 
+import byheart
 from byheart.settings import Settings
 
 # These settings change nothing about the reaction to an event.
@@ -31,5 +31,5 @@ def name_sockets(settings: Settings) -> str:
     """Return the beginning of the names of all sockets for these settings and this version."""
     named = {each.name: getattr(settings, each.name) for each in fields(settings)}
     values = [(name, str(value)) for name, value in sorted(named.items()) if name not in _OTHER]
-    said = repr((version("byheart"), values))
+    said = repr((byheart.__version__, values))
     return f"hook-{sha256(said.encode(errors='replace')).hexdigest()[:_DIGITS]}-"

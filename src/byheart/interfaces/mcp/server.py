@@ -7,13 +7,13 @@ import logging
 import time
 from collections.abc import Callable
 from functools import cached_property, partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
+import byheart
 from byheart.errors import ByheartError, StoreError, spell_hint
 from byheart.interfaces.mcp import prompts
 from byheart.interfaces.mcp.call_progress import CallProgress
@@ -62,7 +62,7 @@ def make_server(
     handlers = _Handlers(store, grant_of, run, profile_of, client_log)
     server: Server[Any] = Server(
         "byheart",
-        version=version("byheart"),
+        version=byheart.__version__,
         title="Byheart memory",
         instructions=INSTRUCTIONS,
         on_list_tools=handlers.list_tools,

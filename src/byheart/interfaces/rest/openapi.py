@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
+import byheart
 from byheart.interfaces.operations import Parameter
 from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL
 from byheart.interfaces.operations.schemas import describe
@@ -101,7 +101,7 @@ def describe_api() -> Schema:
     paths |= _about_itself(nouns)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Byheart", "version": version("byheart"), "description": _INTRODUCTION},
+        "info": {"title": "Byheart", "version": byheart.__version__, "description": _INTRODUCTION},
         "paths": paths,
         "security": [{"token": []}],
         "components": {

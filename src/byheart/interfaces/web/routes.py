@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+import byheart
 from byheart.interfaces.rest.endpoints import write_json
 from byheart.interfaces.rest.guard import LOGIN_PATH
 from byheart.interfaces.rest.limits import limit_body
@@ -181,7 +181,7 @@ class _Logins:
         return {
             **{name: described[name] for name in named},
             "writable": self._store.logins.writable,
-            "version": version("byheart"),
+            "version": byheart.__version__,
         }
 
 

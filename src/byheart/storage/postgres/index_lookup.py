@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.contracts import Accesses
 from byheart.language.raw_query import RawQuery
 from byheart.model import Filter
+from byheart.startup.late_numpy import NDArray, np
 from byheart.storage.postgres import raw_queries
 from byheart.storage.postgres.connection import PostgresConnection
 from byheart.storage.postgres.posting_tables import PostgresStoredPostings

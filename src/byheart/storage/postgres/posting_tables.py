@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import psycopg
 from psycopg.rows import tuple_row
 
@@ -23,6 +22,7 @@ from byheart.contracts import (
     PostingChanges,
     PostingRun,
 )
+from byheart.startup.late_numpy import np
 from byheart.storage.postgres.connection import PostgresConnection, Space, part_schema
 from byheart.storage.postgres.database import Database
 

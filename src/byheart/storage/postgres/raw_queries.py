@@ -18,9 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from zlib import crc32
 
-import numpy as np
 import psycopg
-from numpy.typing import NDArray
 
 from byheart.language.raw_query import (
     COLUMNS,
@@ -32,6 +30,7 @@ from byheart.language.raw_query import (
 )
 from byheart.language.terms import tokens
 from byheart.startup.dataclass_types import dataclass
+from byheart.startup.late_numpy import NDArray, np
 
 _ALL = frozenset(COLUMNS)
 # In characters: a B-tree takes no longer term, and the code of a longer term is that of its start.

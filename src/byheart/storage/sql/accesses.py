@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from byheart.contracts import Accesses, MemoryAccess
 from byheart.model.times import now_micros, to_micros
+from byheart.startup.late_numpy import np
 from byheart.storage.sql.connection import Connection
 
 # Given a space and a number: its memories that were accessed last.

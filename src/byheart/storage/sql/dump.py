@@ -8,8 +8,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from byheart.contracts import (
     EntityRecord,
     MemoryRecord,
@@ -22,6 +20,7 @@ from byheart.contracts import (
 )
 from byheart.model import HistoryEntry
 from byheart.model.times import from_micros
+from byheart.startup.late_numpy import np
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.rows import CHUNK, MEMORY, to_chunk, to_memory

@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from byheart.index import file, parts
 from byheart.index.index import Index
 from byheart.model import Finding
+from byheart.startup.late_numpy import np
 from byheart.storage.sql.check_results import FIX, REBUILD, Checked, passed
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.index_source import SqlIndexSource

@@ -12,8 +12,6 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from byheart.contracts import (
     EmbedderSpec,
     KnownModel,
@@ -24,6 +22,7 @@ from byheart.contracts import (
     Vectors,
     Window,
 )
+from byheart.startup.late_numpy import np
 from byheart.storage.sql import writing
 from byheart.storage.sql.changes import record_change, record_switch
 from byheart.storage.sql.connection import Connection

@@ -6,11 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from byheart.errors import Do, Hint, join_hints
 from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
+from byheart.startup.late_numpy import np
 from byheart.storage.sql import checksums, memory_counts, repairs
 from byheart.storage.sql.check_results import FIX, Checked, Mend, Transact, passed
 from byheart.storage.sql.connection import Connection

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from byheart.contracts import Inserted, NewText, Window
 from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory
 from byheart.model.spellings import choose_spelling, spelling_key
 from byheart.model.times import to_micros
+from byheart.startup.late_numpy import np
 from byheart.storage.sql import receipt_rows, review_rows
 from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.checksums import checksum_of

@@ -1,4 +1,7 @@
-"""Implement the interface of a database over one SQLite file."""
+"""Implement the interface of a database over one SQLite file.
+
+Modules of upkeep are imported when they are used: a search or a save needs none of them.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,8 @@ from byheart.model import Finding, Removal, Sizes
 from byheart.storage.sql.backend import IndexOf
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.index_source import SqlIndexSource
-from byheart.storage.sql.repairs import drop_unused_entities, rebuild_pending
 from byheart.storage.sql.storage import SqlStorage
-from byheart.storage.sqlite import copying, doctor_checks, erasing, files, repairs
+from byheart.storage.sqlite import files
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index_lookup import SqliteIndexLookup
@@ -55,7 +57,7 @@ class SqliteBackend:
             raise StoreUnreachable(f"{path} is a folder, not a store", "name a file in it")
         self.database = Database(path, busy_timeout_seconds, read_only=read_only)
         try:
-            self.schema_version = migrate(self.database, repairs.rebuild_outdated_words)
+            self.schema_version = migrate(self.database, _rebuild_outdated_words)
         except BaseException:
             self.database.close()
             raise
@@ -147,11 +149,15 @@ class SqliteBackend:
 
     def back_up(self, path: Path) -> bool:
         """Copy the store to a file as it is at this moment; other processes can keep using it."""
-        copying.copy(self.database, path)
+        from byheart.storage.sqlite.copying import copy
+
+        copy(self.database, path)
         return True
 
     def examine(self, index_of: IndexOf, *, quick: bool, fix: bool) -> list[Finding]:
         """Check the file and all derived data; with `fix`, repair what can be derived."""
+        from byheart.storage.sqlite import doctor_checks
+
         index = index_of(None)
         if quick:
             return doctor_checks.inspect(self.database, index)
@@ -159,6 +165,9 @@ class SqliteBackend:
 
     def rebuild(self) -> None:
         """Rebuild the data that SQLite derives from texts, metadata and vectors."""
+        from byheart.storage.sql.repairs import drop_unused_entities, rebuild_pending
+        from byheart.storage.sqlite import repairs
+
         with self.database.writing() as connection:
             repairs.rebuild_words(connection)
             drop_unused_entities(connection)
@@ -178,7 +187,9 @@ class SqliteBackend:
 
     def erase(self, index: Index, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
         """Erase memories from every file of the store, and search the files for their texts."""
-        return erasing.erase(self.database, index, memory_ids, space, remove)
+        from byheart.storage.sqlite.erasing import erase
+
+        return erase(self.database, index, memory_ids, space, remove)
 
     def claim(self, limit: int, seconds: float, without: Sequence[int]) -> list[int]:  # noqa: ARG002
         """List chunks that wait for vectors: the processes of one machine need no claims."""
@@ -196,3 +207,9 @@ class SqliteBackend:
     def close(self) -> None:
         """Release files and connections."""
         self.database.close()
+
+
+def _rebuild_outdated_words(connection: SqliteConnection) -> None:
+    from byheart.storage.sqlite.repairs import rebuild_outdated_words
+
+    rebuild_outdated_words(connection)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from byheart.contracts import Accesses
 from byheart.errors import QuerySyntaxError
 from byheart.model import Filter
+from byheart.startup.late_numpy import NDArray, np
 from byheart.storage.sql.accesses import LATEST, to_accesses
 from byheart.storage.sql.filters import subqueries
 from byheart.storage.sql.model_rows import NAME_IN_USE

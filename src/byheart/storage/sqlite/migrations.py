@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import re
 import time
-import uuid
 from collections.abc import Callable
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import apsw
 
 from byheart.errors import Hint, StoreDamaged, StoreTooNew, StoreUnreachable, name_store
+from byheart.startup.late_patterns import late_pattern
 from byheart.storage.sqlite.change_mark import Change
 from byheart.storage.sqlite.connection import SqliteConnection
-from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.files import size
 from byheart.storage.sqlite.schema import steps
 
+_FILE = late_pattern(r"(\d{4})_\w+\.sql")
 APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file
 
 
 @cache
-def known_migrations() -> tuple[tuple[int, str], ...]:
-    """List the schema changes this version knows, by number."""
+def known_migrations() -> tuple[tuple[int, Path], ...]:
+    """List the schema changes this version knows, by number, and the file of each."""
     return tuple(
         sorted(
-            (int(match.group(1)), each.read_text(encoding="utf-8"))
-            for each in files("byheart.storage.sqlite.schema").iterdir()
-            if (match := re.fullmatch(r"(\d{4})_\w+\.sql", each.name))
+            (int(match.group(1)), each)
+            for each in Path(steps.__file__).parent.iterdir()
+            if (match := _FILE.fullmatch(each.name))
         )
     )
 
@@ -102,12 +101,14 @@ def _bring_up(
     return latest
 
 
-def _apply(connection: apsw.Connection, number: int, script: str) -> None:
-    for _ in connection.execute(script):
+def _apply(connection: apsw.Connection, number: int, script: Path) -> None:
+    for _ in connection.execute(script.read_text(encoding="utf-8")):
         pass
     if number in steps.STEPS:
         steps.STEPS[number](connection)
     if number == 1:
+        import uuid
+
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT INTO store VALUES ('store_id', ?)", (uuid.uuid4().hex,))
     connection.execute(f"PRAGMA user_version = {number}")
@@ -154,4 +155,6 @@ def _use_write_ahead_log(database: Database) -> None:
 
 def _back_up(database: Database, version: int) -> None:
     """Copy the store while nobody can write to it."""
+    from byheart.storage.sqlite.copying import copy
+
     copy(database, database.path.with_name(f"{database.path.name}.backup-schema-{version}"))
