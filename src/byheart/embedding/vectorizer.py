@@ -14,14 +14,12 @@ from typing import NamedTuple
 from byheart.contracts import (
     Embedder,
     EmbedderSpec,
-    MayBeAway,
     Model,
     Models,
     NamesCounter,
     Reader,
     RemembersFailure,
     RemembersQueries,
-    Reopenable,
     Storage,
     TokenCounter,
     Unloadable,
@@ -564,11 +562,15 @@ def model_of(embedder: Embedder) -> Model:
 
 
 def _spec_of(embedder: Embedder) -> EmbedderSpec | None:
-    return embedder.spec if isinstance(embedder, Reopenable) else None
+    # To ask whether it is `Reopenable` takes far longer, and every save needs it.
+    spec: EmbedderSpec | None = getattr(embedder, "spec", None)
+    return spec
 
 
 def _away(embedder: Embedder) -> str | None:
-    return embedder.unavailable() if isinstance(embedder, MayBeAway) else None
+    # To ask whether it is `MayBeAway` takes far longer, and every save needs it twice.
+    unavailable: Callable[[], str | None] | None = getattr(embedder, "unavailable", None)
+    return None if unavailable is None else unavailable()
 
 
 def _hash(text: str) -> bytes:

@@ -212,30 +212,32 @@ class Contents:
         return {name: np.array(named[name], kind) for name, kind in MEMORY_TYPES.items()}
 
     def _read_segments(self, source: IndexSource) -> Iterator[Segment]:
+        """Read new chunks and vectors; those of a few saves are one segment, ready to search."""
         nothing = empty_segment(self._dimensions)
+        last = nothing
         while True:
             rows = source.chunks_after(self._last("chunk_nos"), _BATCH)
             if not rows:
                 break
+            if last is not nothing:
+                yield last
             postings = self._append_chunks(rows)
-            yield Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
+            last = Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
             if len(rows) < _BATCH:
                 break
         while self.model_no is not None:
             vectors = source.vectors_after(self._last_vector, self.model_no, _BATCH)
             if vectors:
-                yield Segment(
-                    nothing.terms,
-                    nothing.starts,
-                    nothing.slots,
-                    nothing.counts,
-                    *self._append_vectors(vectors),
-                )
-            if not vectors:
+                made = self._append_vectors(vectors)
+                yield Segment(last.terms, last.starts, last.slots, last.counts, *made)
+                last = nothing
+            else:
                 # Vectors of the next model, made meanwhile, need not be skipped again each time.
                 self._last_vector = max(self._last_vector, source.last_vector_no())
             if len(vectors) < _BATCH:
                 break
+        if last is not nothing:
+            yield last
 
     def _append_chunks(
         self, rows: Sequence[ChunkText]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from byheart.contracts import Figures, Numbers
@@ -28,7 +29,9 @@ from byheart.startup.late_numpy import NDArray, np
 _MOST_ASKED = 4
 # The number of vectors whose cosine with one of these is computed, the nearest by sign: in a store
 # of 100,000 long texts, half of them can be near enough.
-_MOST_COMPARED = 1000
+_MOST_COMPARED = 256
+# To compare the signs of fewer vectors first takes longer than to compare the vectors.
+_FEW = 64
 # The number of memories that are compared with a saved one, the nearest first.
 _MOST_JUDGED = 32
 _MOST_TIMES_LONGER = 2
@@ -66,20 +69,52 @@ def resembling(
     near = [each for vector in asked for each in _near(view, vector, least)]
     if not near:
         return []
-    owners, cosines = map(np.concatenate, zip(*near, strict=True))
-    visible = _is_visible(view, owners, row, now)
-    owners, cosines = owners[visible], cosines[visible]
-    nearest_first = owners[np.lexsort((owners, -cosines))]
-    firsts = np.sort(np.unique(nearest_first, return_index=True)[1])  # each memory once
-    judged = nearest_first[firsts[:_MOST_JUDGED]].tolist()
-    found = []
-    for other, text in zip(judged, _texts(view, judged, _slots_of(view, judged)), strict=True):
-        shorter, longer = sorted((mine.length, text.length))
-        if longer <= _MOST_TIMES_LONGER * shorter:
-            similarity = _liken(mine.vectors, text.vectors)
-            if similarity >= least:
-                found.append((int(view.memories.memory_nos[other]), similarity))
+    slots, cosines = map(np.concatenate, zip(*near, strict=True))
+    owners = view.chunks.owner.take(slots).astype(np.int64)
+    visible = np.flatnonzero(_is_visible(view, owners, row, now))
+    nearest_first = visible[np.lexsort((owners[visible], -cosines[visible]))]
+    firsts = np.sort(np.unique(owners[nearest_first], return_index=True)[1])  # each memory once
+    judged = nearest_first[firsts[:_MOST_JUDGED]]
+    parts = [_parts_of(view, slot, mine.length) for slot in slots[judged].tolist()]
+    found = [
+        (int(view.memories.memory_nos[other]), similarity)
+        for other, similarity in _liken_to(view, mine.vectors, [*chain.from_iterable(parts)])
+        if similarity >= least
+    ]
     return sorted(found, key=lambda each: (-each[1], each[0]))[:limit]
+
+
+def _parts_of(view: View, slot: int, length: int) -> Sequence[int]:
+    """Find the chunks of the memory that a chunk is of, if its length is near enough to another.
+
+    The chunks of a memory are adjacent, so this does not go through the chunks of the store.
+    """
+    owner, last = view.chunks.owner, len(view.chunks.owner) - 1
+    memory, begin, end = owner[slot], slot, slot
+    words = 0
+    for at, step in ((slot, -1), (slot + 1, 1)):
+        while 0 <= at <= last and owner[at] == memory and words <= _MOST_TIMES_LONGER * length:
+            words += int(view.chunks.length[at]) if view.chunks.alive[at] else 0
+            begin, end, at = min(begin, at), max(end, at), at + step
+    if max(words, length) > _MOST_TIMES_LONGER * min(words, length):
+        return ()
+    return [at for at in range(begin, end + 1) if view.chunks.alive[at]]
+
+
+def _liken_to(view: View, mine: Cosines, slots: Sequence[int]) -> Iterable[tuple[int, float]]:
+    """Give the similarity of some vectors with each memory that has some of these chunks."""
+    windows = view.windows(np.array(slots, np.int64))
+    counts = np.diff(windows.first, append=len(windows.vectors))
+    owners = np.repeat(view.chunks.owner.take(windows.slots), counts)
+    cosines = np.vecdot(mine[:, np.newaxis], windows.vectors) / np.float32(FIXED_POINT)
+    others, places = np.unique(owners, return_inverse=True)
+    if len(mine) == 1:  # the usual case: of one vector, the mean is the smaller value
+        means = np.bincount(places, cosines[0]) / np.bincount(places)
+        return zip(others.tolist(), np.minimum(means, 1.0).round(6).tolist(), strict=True)
+    return (
+        (other, _judge_cosines(cosines[:, places == at]))
+        for at, other in enumerate(others.tolist())
+    )
 
 
 class _Text(NamedTuple):
@@ -87,14 +122,6 @@ class _Text(NamedTuple):
 
     length: int
     vectors: Cosines
-
-
-def _slots_of(view: View, rows: Sequence[int]) -> Numbers:
-    """Find the chunks of some memories, in one pass over the chunks of the store."""
-    wanted = np.zeros(len(view.memories.memory_nos), np.bool_)
-    wanted[list(rows)] = True
-    slots: Numbers = np.flatnonzero(wanted.take(view.chunks.owner))
-    return slots
 
 
 def _texts(view: View, rows: Sequence[int], slots: Numbers) -> list[_Text]:
@@ -124,18 +151,21 @@ def _is_visible(view: View, others: Numbers, row: int, now: int) -> Mask:
 
 
 def _near(view: View, vector: Cosines, least: float) -> Iterator[tuple[Numbers, Cosines]]:
-    """Give the memories that have a vector with at least this cosine, and the cosine."""
+    """Give the chunks that have a vector with at least this cosine, and the cosine."""
     by_signs = sum(len(each.vector_slots) for each in view.segments) > EXACT_VECTORS
     bits, reach = pack_signs(vector[np.newaxis])[:, 0], _reach(view.dimensions, least)
     for segment in view.segments:
+        if not len(segment.vector_slots):
+            continue
         rows = np.arange(len(segment.vector_slots))
-        if by_signs and len(rows):
+        if by_signs and len(rows) > _FEW:
             rows = _nearest(count_differences(segment, bits, rows), reach)
-        cosines = np.vecdot(segment.embeddings[rows].astype(np.float32), vector) / FIXED_POINT
+        embeddings = segment.embeddings.take(rows, axis=0).astype(np.float32)
+        cosines = np.vecdot(embeddings, vector) / FIXED_POINT
         near = cosines >= least
         slots = segment.vector_slots[rows[near]]
         alive = view.chunks.alive[slots]
-        yield view.chunks.owner[slots[alive]], cosines[near][alive]
+        yield slots[alive].astype(np.int64), cosines[near][alive]
 
 
 def _nearest(differences: NDArray[np.uint16], reach: int) -> Numbers:
@@ -162,7 +192,10 @@ def _reach(dimensions: int, least: float) -> int:
 
 
 def _liken(some: Cosines, others: Cosines) -> float:
-    cosines = np.vecdot(some[:, np.newaxis], others)
+    return _judge_cosines(np.vecdot(some[:, np.newaxis], others))
+
+
+def _judge_cosines(cosines: Cosines) -> float:
     mean = min(cosines.max(axis=0).mean(), cosines.max(axis=1).mean())
     # Fixed-point rounding can make the cosine of equal vectors a little more than 1.
     return round(min(float(mean), 1.0), 6)
