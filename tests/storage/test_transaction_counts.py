@@ -135,6 +135,19 @@ def test_an_update_reads_and_writes_and_looks_up_vectors_if_it_needs_them(
     check(name, counter.count(lambda: used.update(memory_id, **fields)))  # type: ignore[arg-type]
 
 
+def test_a_changed_memory_is_read_in_the_transaction_that_changes_it(
+    counter: Counter, used: MemoryStore
+) -> None:
+    """A connection that is lost after the commit must not report that nothing was written."""
+    one, two = (used.save(f"Clara drinks {each}.").memory_id for each in ("water", "juice"))
+    assert counter.count(lambda: used.pin(one)).transactions == 1
+    assert counter.count(lambda: used.unpin(one)).transactions == 1
+    used.forget(one)
+    assert counter.count(lambda: used.restore(one)).transactions == 1
+    # The history says before how the superseding that is undone had changed the memory.
+    assert counter.count(lambda: used.supersede(one, by=two)).transactions <= 2
+
+
 def test_a_turn_costs_a_save_and_a_look_at_the_length_of_its_session(
     counter: Counter, used: MemoryStore
 ) -> None:

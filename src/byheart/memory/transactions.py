@@ -204,10 +204,10 @@ def supersede(
     space: str,
     who: str,
     reason: str | None,
-) -> None:
+) -> Memory:
     """Record which memory supersedes another; with `None`, make the memory valid again.
 
-    `closed` says how an earlier superseding changed the end of the old memory.
+    `closed` says how an earlier superseding changed the end of the old memory, which is returned.
     """
     with storage.writing(space) as writer:
         rows, by = writer.memories, None
@@ -216,6 +216,7 @@ def supersede(
             by = versions.require_visible(_held(rows, new, space), new)
             versions.refuse_circle(old, new, _successors(rows, new, space))
         _apply(rows, versions.supersede(held, by, closed, clock.now(), who, reason))
+        return rows.memory(held.memory_no)
 
 
 def _successors(rows: MemoryRows, memory_id: str, space: str) -> Iterator[str]:
@@ -252,15 +253,16 @@ def hide(
 
 
 @one_transaction
-def restore(storage: Storage, memory_id: str, space: str, who: str) -> bool:
-    """Restore a hidden memory; say whether it had been hidden."""
+def restore(storage: Storage, memory_id: str, space: str, who: str) -> Memory:
+    """Restore a memory, unless it is visible already; give it."""
     with storage.writing(space) as writer:
         rows = writer.memories
         held = _held(rows, memory_id, space)
         if held is None or held.forgotten_at is None:
-            versions.require_visible(held, memory_id)
-            return False
-        return show(rows, held, who)
+            held = versions.require_visible(held, memory_id)
+        else:
+            show(rows, held, who)
+        return rows.memory(held.memory_no)
 
 
 def show(rows: MemoryRows, held: MemoryState, who: str) -> bool:
@@ -294,12 +296,13 @@ def forget_emissions(storage: Storage, session_id: str, space: str) -> None:
 
 
 @one_transaction
-def pin(storage: Storage, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
-    """Pin a memory to the top of every prompt that may contain it, or remove the pin."""
+def pin(storage: Storage, memory_id: str, space: str, who: str, *, pinned: bool) -> Memory:
+    """Pin a memory to the top of every prompt that may contain it, or remove the pin; give it."""
     with storage.writing(space) as writer:
         rows = writer.memories
         held = versions.require_visible(_held(rows, memory_id, space), memory_id)
         _apply(rows, versions.pin(held, clock.now(), who, pinned=pinned))
+        return rows.memory(held.memory_no)
 
 
 @one_transaction

@@ -14,7 +14,6 @@ from byheart.model.feedback import OUTCOMES, Feedback
 from byheart.search.feedback import describe_question
 from byheart.system import clock
 from byheart.verbs.engine import Engine
-from byheart.verbs.reading import get_any
 
 Text = str | None
 
@@ -42,7 +41,7 @@ def supersede(
 ) -> Memory:
     """Mark a memory as superseded by another one."""
     name, where = check.check_label("memory_id", memory_id), engine.space(space)
-    transactions.supersede(
+    return transactions.supersede(
         engine.storage,
         name,
         check.check_optional_label("by", by),
@@ -51,7 +50,6 @@ def supersede(
         check.check_label("who", who),
         check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
     )
-    return get_any(engine, name, space)
 
 
 def feedback(
@@ -72,10 +70,9 @@ def feedback(
 def pin(engine: Engine, memory_id: str, who: str, space: Text, *, pinned: bool) -> Memory:
     """Pin a memory, or unpin it."""
     name = check.check_label("memory_id", memory_id)
-    transactions.pin(
+    return transactions.pin(
         engine.storage, name, engine.space(space), check.check_label("who", who), pinned=pinned
     )
-    return get_any(engine, name, space)
 
 
 def forget(engine: Engine, given: Mapping[str, Any], filters: Mapping[str, Any]) -> Forgotten:
@@ -95,5 +92,5 @@ def forget(engine: Engine, given: Mapping[str, Any], filters: Mapping[str, Any])
 def restore(engine: Engine, memory_id: str, who: str, space: Text) -> Memory:
     """Bring back a forgotten memory."""
     name = check.check_label("memory_id", memory_id)
-    transactions.restore(engine.storage, name, engine.space(space), check.check_label("who", who))
-    return get_any(engine, name, space)
+    author = check.check_label("who", who)
+    return transactions.restore(engine.storage, name, engine.space(space), author)
