@@ -26,6 +26,8 @@ _SAME_SUBJECT = {"cisi": "computing", "cacm": "computing", GENERAL: GENERAL_FAMI
 _SEED = 3
 # Hits whose rightness is compared with the verdict, and steps of the calibration error.
 _JUDGED, _STEPS = 3, 10
+# Draws of answers for the error that remains by chance.
+_DRAWS = 200
 _BUCKETS = (0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 1.01)
 Figures = NDArray[np.float64]
 
@@ -98,12 +100,14 @@ def judge_answer(
 def render_first_hits(judged: Sequence[Judged]) -> str:
     """Lay out how far `confidence` and `answered` meet the rightness of the first hits, by set.
 
-    "Error" is the expected calibration error over ten steps of `confidence`, for own questions.
+    "Error" is the expected calibration error over ten steps of `confidence`, for own questions,
+    "by chance" the error of a `confidence` that is exactly right, with so many questions.
     """
     lines = [
-        "| set | mode | first hit right | mean confidence | error | wrong first hits `answered` "
-        "| right ones `answered` | none of three right, `answered` | unanswerable `answered` |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| set | mode | first hit right | mean confidence | error | by chance "
+        "| wrong first hits `answered` | right ones `answered` | none of three right, `answered` "
+        "| unanswerable `answered` |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for mode in sorted({each.mode for each in judged}):
         for name in sorted({each.set for each in judged}):
@@ -120,7 +124,8 @@ def render_first_hits(judged: Sequence[Judged]) -> str:
             shares = [
                 f"{_share(each, 'answered'):.3f} of {len(each):,}" if each else "" for each in some
             ]
-            figures = (right.mean(), said.mean(), measure_error(said, right))
+            error, by_chance = measure_error(said, right), measure_chance(said)
+            figures = (right.mean(), said.mean(), error, by_chance)
             shown = " | ".join(f"{each:.3f}" for each in figures)
             lines.append(f"| {name} | {mode} | {shown} | {' | '.join(shares)} |")
     return "\n".join(lines)
@@ -134,6 +139,12 @@ def measure_error(said: Figures, right: Figures) -> float:
         for step in np.unique(steps)
     )
     return float(sum(gaps))
+
+
+def measure_chance(said: Figures) -> float:
+    """Return the mean error that probabilities have by chance if they are exactly right."""
+    draws = np.random.default_rng(_SEED).random((_DRAWS, len(said))) < said
+    return float(np.mean([measure_error(said, right.astype(float)) for right in draws]))
 
 
 def render_verdicts(judged: Sequence[Judged]) -> str:

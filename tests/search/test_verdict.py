@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,9 @@ from byheart.contracts import Candidates, Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.search.term_rarities import weigh_terms
 from byheart.search.verdict import (
-    ANSWERED_FROM,
+    ENOUGH_LEAD,
+    LEAST_RIGHT,
+    MOST_UNRELATED,
     NONE_BELOW,
     RELATED_FROM,
     Signs,
@@ -25,6 +28,7 @@ from byheart.search.verdict import (
     judge_rows,
     name_verdict,
     similar_enough,
+    stands_out,
 )
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
@@ -142,29 +146,41 @@ def test_the_words_change_at_their_bounds() -> None:
     assert name_verdict(NONE_BELOW - 1e-9) == "none"
     assert name_verdict(RELATED_FROM) == "answered"
     assert name_verdict(RELATED_FROM - 1e-9) == "weak"
-    assert name_verdict(0.9, ANSWERED_FROM) == "answered"
-    assert name_verdict(0.9, ANSWERED_FROM - 1e-9) == "weak"
-    assert name_verdict(NONE_BELOW - 1e-9, 0.9) == "none"
+    assert name_verdict(0.9, is_distinct=False) == "weak"
+    assert name_verdict(NONE_BELOW - 1e-9, is_distinct=True) == "none"
 
 
-@given(st.floats(0, 100), st.floats(0, 100), st.integers(0, 10**6))
-def test_a_longer_lead_never_makes_a_hit_less_probably_right(
-    lead: float, more: float, chunks: int
+def test_a_hit_stands_out_by_a_lead_that_counts_by_the_size_of_the_store() -> None:
+    for chunks in (100, 1000, 10**6):
+        unit = math.log(chunks)
+        assert stands_out(ENOUGH_LEAD * unit, chunks)
+        assert not stands_out(ENOUGH_LEAD * unit - 1e-6, chunks)
+    assert stands_out(0.5, 10)
+    assert not stands_out(0.3, 10)
+    assert stands_out(0.0, 1)
+
+
+@given(st.floats(0, 100), st.floats(0, 100), st.floats(0, 100), st.integers(0, 10**6))
+def test_a_longer_lead_and_rarer_words_never_make_a_hit_less_probably_right(
+    lead: float, bm25: float, more: float, chunks: int
 ) -> None:
-    assert 0 < estimate_right(lead, chunks) <= estimate_right(lead + more, chunks) < 1
+    right = estimate_right(lead, bm25, chunks)
+    assert LEAST_RIGHT <= right <= estimate_right(lead + more, bm25, chunks) < 1
+    assert right <= estimate_right(lead, bm25 + more, chunks) < 1
+
+
+def test_a_hit_is_less_probably_right_among_more_chunks() -> None:
+    said = [estimate_right(3.0, 6.0, chunks) for chunks in (2, 30, 1000, 10**6)]
+    assert said == sorted(said, reverse=True)
+    assert said[0] > 0.9
+    assert said[-1] < 0.5
 
 
 @given(st.floats(0, 1), st.floats(0, 1))
-def test_an_answer_is_what_has_the_confidence_of_one(related: float, right: float) -> None:
+def test_a_hit_that_is_hardly_related_is_no_probable_answer(related: float, right: float) -> None:
     confidence = combine(related, right)
     assert confidence <= right
-    assert (name_verdict(related, right) == "answered") == (confidence >= ANSWERED_FROM)
-
-
-def test_a_lead_counts_by_the_size_of_the_store() -> None:
-    said = [estimate_right(3.0, chunks) for chunks in (2, 30, 1000, 10**6)]
-    assert said == sorted(said, reverse=True)
-    assert estimate_right(0.0, 1000) < ANSWERED_FROM
+    assert confidence == right or (confidence < MOST_UNRELATED and related < RELATED_FROM)
 
 
 # --- In answers -------------------------------------------------------------------------------
@@ -175,7 +191,7 @@ def test_a_note_in_its_own_words_is_called_answered(notes: MemoryStore, mode: st
     for text in NOTES:
         answer = notes.search(text, mode=mode)
         assert answer.verdict == "answered"
-        assert answer.confidence >= ANSWERED_FROM
+        assert answer.confidence > MOST_UNRELATED
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])

@@ -14,9 +14,11 @@ counts, because a question may share no word with its answer. The weights come f
 regressions on ten public data sets and on small stores, where half of the questions came from
 another data set. The result says whether the hit is about the question: `related`.
 
-A hit about the question need not be the right one: others may be as much about it. So the
-probability that it is right is estimated by its lead over the next memory. docs/quality-method.md
-has the fits, and docs/quality.md their accuracy on held-out data sets, and the limits.
+A hit about the question need not be the right one: others may be as much about it. It is called an
+answer if it stands out, that is if its score has a lead over the next memory. The probability that
+it is right also depends on how much the question's words can tell, and on the number of chunks.
+docs/quality-method.md has the fits, and docs/quality.md their accuracy on held-out data sets, and
+the limits.
 """
 
 from __future__ import annotations
@@ -37,13 +39,16 @@ from byheart.startup.late_numpy import np
 # Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by
 # words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above RELATED_FROM.
 NONE_BELOW, RELATED_FROM = 0.05, 0.35
-# The log odds that a hit about the question is right: of the only chunk, less for up to a hundred
-# chunks, among which there are more rivals, and by each unit of its lead, which is ln(chunks). A
-# longer lead than the limit says no more.
-_OF_THE_ONLY_ONE, _BY_RIVALS, _MANY_RIVALS = 0.8, 1.4, 100
-_BY_LEAD, _LONGEST_LEAD = 1.8, 2.0
-# A related hit is called an answer if it is right with this probability.
-ANSWERED_FROM = 0.6
+# The lead over the next memory with which a related hit stands out, in units of ln(chunks). From a
+# hundred chunks on it is the same; among fewer there are fewer rivals, so less is enough.
+ENOUGH_LEAD, _LESS_FOR_ONE, _MANY_RIVALS = 0.56, 0.78, 100
+# The log odds that a related hit is right: of the only chunk, less by each ln(chunks), more by each
+# unit of its lead, and more by ln(1 + highest BM25 / ln(chunks)): rare words find one text, common
+# ones find many. A longer lead than the limit says no more.
+_OF_THE_ONLY_ONE, _BY_CHUNKS, _BY_LEAD, _LONGEST_LEAD, _BY_WORDS = -0.35, 0.24, 1.4, 2.0, 1.2
+# A related hit is right with this probability at least, and one that is hardly related with this at
+# most.
+LEAST_RIGHT, MOST_UNRELATED = 0.25, 0.6
 # Beyond this weight, more rare words shared with a long question prove nothing further.
 _MOST_WEIGHT = 3.0
 # Combined with words, a similarity only distinguishes related from unrelated texts.
@@ -115,25 +120,37 @@ def _logistic(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def estimate_right(lead: float, chunks: int) -> float:
-    """Estimate the probability that a related hit is the right one, by its lead over the next."""
-    share = min(lead / math.log(max(chunks, 2)), _LONGEST_LEAD)
+def stands_out(lead: float, chunks: int) -> bool:
+    """Say whether the lead of a hit over the next memory is long enough for an answer."""
     rivals = min(math.log(max(chunks, 1)) / math.log(_MANY_RIVALS), 1.0)
-    return _logistic(_OF_THE_ONLY_ONE - _BY_RIVALS * rivals + _BY_LEAD * share)
+    enough = ENOUGH_LEAD - _LESS_FOR_ONE * (1 - rivals)
+    return lead / math.log(max(chunks, 2)) >= enough
+
+
+def estimate_right(lead: float, highest_bm25: float, chunks: int) -> float:
+    """Estimate the probability that a related hit is the right one.
+
+    It grows with its lead over the next memory and with the best match by words, and falls with the
+    number of chunks.
+    """
+    unit = math.log(max(chunks, 2))
+    odds = _OF_THE_ONLY_ONE - _BY_CHUNKS * math.log(min(max(chunks, 1), _MOST_CHUNKS))
+    odds += _BY_LEAD * min(lead / unit, _LONGEST_LEAD)
+    odds += _BY_WORDS * math.log1p(highest_bm25 / unit)
+    return max(_logistic(odds), LEAST_RIGHT)
 
 
 def combine(related: float, right: float) -> float:
-    """Return the probability that a hit answers: below `ANSWERED_FROM` if it is hardly related."""
-    limit = 1.0 if related >= RELATED_FROM else related * ANSWERED_FROM / RELATED_FROM
+    """Return the probability that a hit answers: low if the hit is hardly related."""
+    limit = 1.0 if related >= RELATED_FROM else related * MOST_UNRELATED / RELATED_FROM
     return min(right, limit)
 
 
-def name_verdict(related: float, right: float | None = None) -> Verdict:
-    """Return the verdict for both probabilities; `right` is `None` if it cannot be estimated."""
+def name_verdict(related: float, *, is_distinct: bool = True) -> Verdict:
+    """Return the verdict for the probability of being related, and whether the hit stands out."""
     if related < NONE_BELOW:
         return "none"
-    is_right = right is None or right >= ANSWERED_FROM
-    return "answered" if is_right and related >= RELATED_FROM else "weak"
+    return "answered" if is_distinct and related >= RELATED_FROM else "weak"
 
 
 def judge(ranking: Ranking, unrelated: float) -> Judgement:
@@ -158,8 +175,10 @@ def judge_signs(best: Best, signs: Signs) -> Judgement:
     fused, found, lead = best
     # A memory from the time is what a question wants that names nothing else.
     related = 1.0 if fused.in_time else estimate(signs)
-    right = None if lead is None else estimate_right(lead, found.chunks)
-    confidence = related if right is None else combine(related, right)
+    confidence, is_distinct = related, True
+    if lead is not None:
+        is_distinct = stands_out(lead, found.chunks)
+        confidence = combine(related, estimate_right(lead, found.highest_bm25, found.chunks))
     grounds = VerdictExplanation(
         coverage=_shown(signs.coverage),
         weight=_shown(signs.weight),
@@ -168,7 +187,8 @@ def judge_signs(best: Best, signs: Signs) -> Judgement:
         related=round(related, _DIGITS),
         lead=_shown(lead),
     )
-    return Judgement(name_verdict(related, right), round(confidence, _DIGITS), grounds)
+    verdict = name_verdict(related, is_distinct=is_distinct)
+    return Judgement(verdict, round(confidence, _DIGITS), grounds)
 
 
 def _shown(figure: float | None) -> float | None:

@@ -11,9 +11,9 @@ from byheart.model import RecallAnswer, SearchAnswer
 
 # The number of unrelated texts to offer, and the length of each: enough to see what they are.
 MOST_NEAREST, NEAREST_CHARS = 3, 74
-# A hit that is about the question is the right one with this probability at least, however many
-# others are as near. So a hit below it is hardly about the question.
-DOUBTFUL_BELOW = 0.35
+# The least confidence of a hit that is about the question, however many others are as near. So a
+# hit below it is hardly about the question.
+DOUBTFUL_BELOW = 0.25
 
 
 class Near(NamedTuple):
