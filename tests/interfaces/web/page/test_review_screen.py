@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.interfaces.web.page.conftest import Site, log_in, record_problems
 from tests.interfaces.web.page.past import days_ago, import_past, memory_of
+from tests.interfaces.web.page.test_keys import check_buttons
 from tests.memory.test_reviewing import fill
 
 SPACE = "review"
@@ -67,6 +68,16 @@ def undo(page: Page) -> None:
     page.keyboard.press("u")
     expect(page.locator(".toast").last).to_have_text("Undone.")
     expect(page.locator(".lead")).to_have_text("6 items to look at")
+
+
+@pytest.mark.parametrize("width", [1280, 320])
+def test_every_key_of_each_item_has_a_button(queue: Page, width: int) -> None:
+    queue.set_viewport_size({"width": width, "height": 640})
+    for at in range(6):
+        expect(queue.locator(f".row-active[data-index='{at}']")).to_be_visible()
+        check_buttons(queue)
+        queue.keyboard.press("Escape")
+        queue.keyboard.press("j")
 
 
 def test_every_reason_has_its_items_its_count_and_an_address(queue: Page) -> None:

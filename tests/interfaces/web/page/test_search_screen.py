@@ -154,7 +154,7 @@ def test_why_shows_the_shares_with_terms_and_ranks(page: Page, site: Site) -> No
     search(page, site, "deploy key vault")
     page.get_by_role("button", name="Why").first.click()
     why = page.locator(".why").first
-    expect(why.locator("svg.score-bar")).to_be_visible()
+    expect(why.locator(".score-bar svg")).to_be_visible()
     expect(why).to_contain_text("Keywords")
     expect(why).to_contain_text("Meaning")
     expect(why.locator(".term", has_text="vault")).to_be_visible()

@@ -185,6 +185,18 @@ export function useRequest(ask, inputs) {
  * @property {(change: (items: T[]) => T[]) => void} change
  */
 
+/**
+ * Make the loader of a list for `usePages`.
+ * @param {string} path
+ * @param {string} name the list in the answer
+ * @param {Record<string, unknown>} query
+ * @returns {(offset: number, limit: number, signal: AbortSignal) => Promise<any>}
+ */
+export const pageOf = (path, name, query) => async (offset, limit, signal) => {
+  const answer = await get(path, { ...query, limit, offset }, signal);
+  return { items: answer[name], total: answer[`${name}_total`] ?? answer.total, hasMore: answer.has_more, answer };
+};
+
 /** The number of rows that the server gives at once. */
 const MOST_ROWS = 1000;
 

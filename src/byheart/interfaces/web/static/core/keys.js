@@ -1,8 +1,11 @@
 // The keyboard: single keys that screens offer, and the list of them for the help.
-import { cell, useLayoutEffect, useRef } from "./lib.js";
+import { cell, choiceCell, useLayoutEffect, useRef } from "./lib.js";
 
 /** @typedef {{label: string, run: (event: KeyboardEvent) => void, hidden?: boolean}} Key */
 /** @typedef {Record<string, Key>} KeyMap */
+
+/** Whether single keys do something: people who speak to their computer may want to switch them off (WCAG 2.1.4). */
+export const singleKeys = choiceCell("byheart-keys", ["on", "off"]);
 
 /** The maps in force; a later one wins. */
 export const keyMaps = cell(/** @type {KeyMap[]} */ ([]));
@@ -15,7 +18,7 @@ const isTyping = (target) => target instanceof HTMLElement
 /** Listen to the keyboard. */
 export function startKeys() {
   document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (singleKeys.get() === "off" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
     // Enter and Space belong to a focused link or button.
     const control = event.target instanceof Element && event.target.closest("a, button, summary, input");

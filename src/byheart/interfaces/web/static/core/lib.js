@@ -43,6 +43,32 @@ export function cell(first) {
 }
 
 /**
+ * Make an observable choice that this browser remembers; the first choice is the default.
+ * @template {string} T
+ * @param {string} name
+ * @param {readonly T[]} choices
+ * @returns {Cell<T>}
+ */
+export function choiceCell(name, choices) {
+  /** @type {string | null} */
+  let stored = null;
+  try {
+    stored = localStorage.getItem(name);
+  } catch {
+    // Storage is blocked: the choice lasts until the page is closed.
+  }
+  const made = cell(choices.find((each) => each === stored) ?? choices[0]);
+  made.follow((value) => {
+    try {
+      localStorage.setItem(name, value);
+    } catch {
+      // As above.
+    }
+  });
+  return made;
+}
+
+/**
  * Read a cell in a component; the component renders again when the value changes.
  * @template T
  * @param {Cell<T>} followed

@@ -1,20 +1,9 @@
 // Dark or light: as the system says, unless the person chose one.
-import { cell } from "./lib.js";
+import { choiceCell } from "./lib.js";
 
-/** @typedef {"system"|"light"|"dark"} Theme */
-const KEY = "byheart-theme";
+const CHOICES = /** @type {const} */ (["system", "light", "dark"]);
 
-/** @returns {Theme} */
-function stored() {
-  try {
-    const value = localStorage.getItem(KEY);
-    return value === "light" || value === "dark" ? value : "system";
-  } catch {
-    return "system"; // storage is blocked
-  }
-}
-
-export const theme = cell(stored());
+export const theme = choiceCell("byheart-theme", CHOICES);
 
 /** Show the chosen theme. */
 export function startTheme() {
@@ -23,19 +12,9 @@ export function startTheme() {
     if (value === "system") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = value;
   };
-  theme.follow((value) => {
-    apply();
-    try {
-      localStorage.setItem(KEY, value);
-    } catch {
-      // The choice then lasts until the page is closed.
-    }
-  });
+  theme.follow(apply);
   apply();
 }
 
 /** Choose the next of system, light and dark. */
-export function nextTheme() {
-  const order = /** @type {Theme[]} */ (["system", "light", "dark"]);
-  theme.set(order[(order.indexOf(theme.get()) + 1) % order.length]);
-}
+export const nextTheme = () => theme.set(CHOICES[(CHOICES.indexOf(theme.get()) + 1) % CHOICES.length]);

@@ -13,7 +13,7 @@ export const BulkBar = ({ items, writes, onForget, onRestore, onTag, onClear, ch
     <strong role="status">${counted(items.length, "memory", "memories")} selected</strong>
     ${writes && isGone(items) && html`<button class="button small" onClick=${onRestore}><${Icon} name="undo" />Restore</button>`}
     ${writes && !isGone(items) && html`<button class="button small" onClick=${onTag}><${Icon} name="tag" />Tag</button>`}
-    ${writes && !isGone(items) && html`<button class="button small" onClick=${onForget}><${Icon} name="trash" />Forget <kbd>#</kbd></button>`}
+    ${writes && !isGone(items) && html`<button class="button small" aria-keyshortcuts="#" onClick=${onForget}><${Icon} name="trash" />Forget <kbd aria-hidden="true">#</kbd></button>`}
     ${children}
     <a class="button small" href=${exportAddress(items.map((each) => each.memory_id))} download><${Icon} name="download" />Export</a>
     <button class="button small" onClick=${onClear}>Clear</button>

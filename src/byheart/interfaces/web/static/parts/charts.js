@@ -1,6 +1,7 @@
 // Small charts in SVG, each with a table behind it for people who do not see or trust the picture.
 import { count } from "../core/format.js";
 import { html, useId } from "../core/lib.js";
+import { Stack } from "./stack.js";
 
 /**
  * The frame of a chart: a caption, the picture, and the same figures as a table.
@@ -71,24 +72,12 @@ export function Lines({ series, labels, spell = count }) {
     </div>`;
 }
 
-/** Parts of a whole as one stacked bar with a legend. @param {{parts: {name: string, tone: string, value: number}[], whole?: number, spell?: (value: number) => string}} props */
-export function StackedBar({ parts, whole, spell = count }) {
-  const sum = Math.max(whole ?? 0, parts.reduce((total, each) => total + each.value, 0), 1e-9);
-  let x = 0;
-  return html`
-    <div class="stacked">
-      <svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-        <rect class="bar-rest" width="100" height="10" />
-        ${parts.map((each) => {
-          const width = (each.value / sum) * 100;
-          const rect = html`<rect key=${each.name} class="bar-${each.tone}" x=${x} width=${width} height="10" />`;
-          x += width;
-          return rect;
-        })}
-      </svg>
-      <div class="legend">${parts.map((each) => html`<span key=${each.name}><i class="key bar-${each.tone}" aria-hidden="true"></i>${each.name} <b>${spell(each.value)}</b></span>`)}</div>
-    </div>`;
-}
+/** Parts of a whole as one stacked bar with a legend. @param {{parts: import("./stack.js").Part[], whole?: number, spell?: (value: number) => string}} props */
+export const StackedBar = ({ parts, whole, spell = count }) => html`
+  <div class="stacked">
+    <${Stack} parts=${parts} whole=${whole} />
+    <div class="legend">${parts.map((each) => html`<span key=${each.name}><i class="key bar-${each.tone}" aria-hidden="true"></i>${each.name} <b>${spell(each.value)}</b></span>`)}</div>
+  </div>`;
 
 /** Name each week's month where it changes. @param {Date} start a Monday @param {number} weeks */
 function monthsOf(start, weeks) {

@@ -1,6 +1,7 @@
 // Dialogs: the browser's own `dialog` element keeps the focus inside and gives it back.
 import { cell, classes, html, useCell, useEffect, useId, useRef, useState } from "../core/lib.js";
 import { Icon } from "./icons.js";
+import { hush } from "./toast.js";
 
 /**
  * Show a dialog while it is mounted.
@@ -11,6 +12,7 @@ export function Dialog({ title, onClose, wide, children, footer }) {
   const label = useId();
   useEffect(() => {
     const before = document.activeElement;
+    hush();
     element.current?.showModal();
     /** @type {HTMLElement | null | undefined} */ (element.current?.querySelector("input, textarea, [data-first]"))?.focus();
     return () => before instanceof HTMLElement && before.isConnected && before.focus();

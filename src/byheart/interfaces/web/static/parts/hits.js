@@ -2,6 +2,7 @@
 import { count, percent, visible } from "../core/format.js";
 import { classes, html } from "../core/lib.js";
 import { splitSnippet } from "../core/snippets.js";
+import { Stack } from "./stack.js";
 
 /** @type {Record<string, [string, string]>} the words of each verdict, and what it means */
 export const VERDICTS = {
@@ -10,13 +11,18 @@ export const VERDICTS = {
   none: ["No answer", "Nothing here answers this; below are only the nearest memories."],
 };
 
+/** The verdict of a search that found `total` memories. @param {string} verdict @param {number} total */
+export const verdictOf = (verdict, total) => (total
+  ? VERDICTS[verdict] ?? VERDICTS.weak
+  : ["No answer", "No memory matches this question and these filters."]);
+
 /** The verdict in words, first. @param {{verdict: string, confidence: number, total: number, elapsed?: string}} props */
 export function Verdict({ verdict, confidence, total, elapsed }) {
-  const [word, meaning] = total ? VERDICTS[verdict] ?? VERDICTS.weak : ["No answer", "No memory matches this question and these filters."];
+  const [word, meaning] = verdictOf(verdict, total);
   return html`
-    <div class=${classes("verdict", `verdict-${total ? verdict : "none"}`)} role="status">
-      <strong class="verdict-word">${word}</strong>
-      <span>${meaning}</span>
+    <div class=${classes("verdict", `verdict-${total ? verdict : "none"}`)}>
+      <strong class="verdict-word">${word}</strong><span class="unseen">: </span>
+      <span>${meaning}${" "}</span>
       <span class="verdict-figures">${[total ? `${percent(confidence)} sure` : "", elapsed].filter(Boolean).join(" · ")}</span>
     </div>`;
 }
@@ -39,25 +45,11 @@ const partsOf = (explanation) => [
   { name: "Neighbours", tone: "neighbours", value: Math.max(0, explanation.neighbours) },
 ];
 
-/**
- * The score as a stacked bar; `best` is the score that fills the bar.
- * @param {{explanation: Explanation, best: number}} props
- */
+/** The score as a stacked bar; `best` is the score that fills the bar. @param {{explanation: Explanation, best: number}} props */
 export function ScoreBar({ explanation, best }) {
   const parts = partsOf(explanation);
-  const whole = Math.max(best, parts.reduce((sum, each) => sum + each.value, 0), 1e-9);
-  let x = 0;
   const spoken = parts.map((each) => `${each.name} ${each.value.toFixed(2)}`).join(", ");
-  return html`
-    <svg class="score-bar" role="img" aria-label="Score ${explanation.final_score.toFixed(2)}: ${spoken}" viewBox="0 0 200 8" preserveAspectRatio="none">
-      <rect class="bar-rest" width="200" height="8" />
-      ${parts.map((each) => {
-        const width = (each.value / whole) * 200;
-        const rect = html`<rect key=${each.tone} class="bar-${each.tone}" x=${x} width=${width} height="8" />`;
-        x += width;
-        return rect;
-      })}
-    </svg>`;
+  return html`<div class="score-bar" role="img" aria-label="Score ${explanation.final_score.toFixed(2)}: ${spoken}"><${Stack} parts=${parts} whole=${best} /></div>`;
 }
 
 /** @param {number | null | undefined} rank counted from 0 */
@@ -81,40 +73,30 @@ function wordFor(term, words) {
 export function Why({ explanation, best, words = [] }) {
   const { fts, vector, neighbours, form, feedback, time, time_alone: timeAlone, file, reranker } = explanation;
   const terms = Object.entries(fts?.terms ?? {}).sort((a, b) => b[1] - a[1]);
+  const share = (value = 0) => value.toFixed(2);
+  const factor = (name, value, from) => value !== 1 && [name, "", `× ${share(value)}`, "–", from];
+  const rows = /** @type {any[][]} */ ([
+    ["Keywords", "keywords", share(fts?.contribution), fts ? place(fts.rank) : "–", terms.length
+      ? terms.map(([term, weight]) => html`<span class="term" key=${term} dir="auto">${visible(wordFor(term, words))} <small>${share(weight)}</small></span>`)
+      : "no word in common"],
+    ["Meaning", "meaning", share(vector?.contribution), vector ? place(vector.rank) : "–", vector ? `cosine ${share(vector.score)}` : "not near in meaning"],
+    neighbours > 0 && ["Neighbours", "neighbours", share(neighbours), "–", "turns before and after it match"],
+    factor("Form", form, "length, speaker and kind of turn"),
+    factor("File", file, "a test or a generated file"),
+    timeAlone > 0 && ["Time", "", share(timeAlone), "–", "the question names nothing else"],
+    factor("Time", time, "near the time in the question"),
+    factor("Feedback", feedback, "on questions like this one"),
+    reranker && ["Reranker", "", share(reranker.score), reranker.rank_before + 1, `rank before; ${Math.round(reranker.elapsed_ms)} ms for all`],
+  ].filter(Boolean));
   return html`
     <div class="why">
       <${ScoreBar} explanation=${explanation} best=${best} />
       <table class="why-table">
         <thead><tr><th scope="col">Part</th><th scope="col">Share</th><th scope="col">Rank</th><th scope="col">From</th></tr></thead>
         <tbody>
-          <tr>
-            <th scope="row"><i class="key bar-keywords" aria-hidden="true"></i>Keywords</th>
-            <td>${(fts?.contribution ?? 0).toFixed(2)}</td><td>${fts ? place(fts.rank) : "–"}</td>
-            <td>${terms.length ? terms.map(([term, weight]) => html`<span class="term" key=${term} dir="auto">${visible(wordFor(term, words))} <small>${weight.toFixed(2)}</small></span>`) : "no word in common"}</td>
-          </tr>
-          <tr>
-            <th scope="row"><i class="key bar-meaning" aria-hidden="true"></i>Meaning</th>
-            <td>${(vector?.contribution ?? 0).toFixed(2)}</td><td>${vector ? place(vector.rank) : "–"}</td>
-            <td>${vector ? `cosine ${vector.score.toFixed(2)}` : "not near in meaning"}</td>
-          </tr>
-          ${neighbours > 0 && html`
-            <tr>
-              <th scope="row"><i class="key bar-neighbours" aria-hidden="true"></i>Neighbours</th>
-              <td>${neighbours.toFixed(2)}</td><td>–</td><td>turns before and after it match</td>
-            </tr>`}
-          ${form !== 1 && html`
-            <tr><th scope="row">Form</th><td>× ${form.toFixed(2)}</td><td>–</td><td>length, speaker and kind of turn</td></tr>`}
-          ${file !== 1 && html`
-            <tr><th scope="row">File</th><td>× ${file.toFixed(2)}</td><td>–</td><td>a test or a generated file</td></tr>`}
-          ${timeAlone > 0 && html`
-            <tr><th scope="row">Time</th><td>${timeAlone.toFixed(2)}</td><td>–</td><td>the question names nothing else</td></tr>`}
-          ${time !== 1 && html`
-            <tr><th scope="row">Time</th><td>× ${time.toFixed(2)}</td><td>–</td><td>near the time in the question</td></tr>`}
-          ${feedback !== 1 && html`
-            <tr><th scope="row">Feedback</th><td>× ${feedback.toFixed(2)}</td><td>–</td><td>on questions like this one</td></tr>`}
-          ${reranker && html`
-            <tr><th scope="row">Reranker</th><td>${reranker.score.toFixed(2)}</td><td>${reranker.rank_before + 1}</td><td>rank before; ${Math.round(reranker.elapsed_ms)} ms for all</td></tr>`}
-          <tr class="why-sum"><th scope="row">Score</th><td>${explanation.final_score.toFixed(2)}</td><td></td><td class="hint">${explanation.fusion}</td></tr>
+          ${rows.map(([name, tone, value, rank, from], at) => html`
+            <tr key=${at}><th scope="row">${tone && html`<i class="key bar-${tone}" aria-hidden="true"></i>`}${name}</th><td>${value}</td><td>${rank}</td><td>${from}</td></tr>`)}
+          <tr class="why-sum"><th scope="row">Score</th><td>${share(explanation.final_score)}</td><td></td><td class="hint">${explanation.fusion}</td></tr>
         </tbody>
       </table>
     </div>`;

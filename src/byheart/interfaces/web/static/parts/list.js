@@ -1,16 +1,27 @@
 // Long lists: only the rows near the window are in the document.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../core/lib.js";
+import { Icon } from "./icons.js";
 
 const MARGIN_PX = 800;
 
+/** @typedef {{active: number, setActive: (at: number) => void, focus: (at: number) => void, move: (step: number) => void, keys: import("../core/keys.js").KeyMap}} Rows */
+
+/** The buttons of the keys `j` and `k`; they stay in view while the list scrolls. @param {{rows: Rows, last: number}} props */
+const Steps = ({ rows, last }) => html`
+  <div class="steps" role="group" aria-label="Move through the list">
+    <button class="icon-button" aria-label="Previous" title="Previous (k)" aria-keyshortcuts="k" disabled=${rows.active <= 0} onClick=${() => rows.move(-1)}><${Icon} name="up" /></button>
+    <button class="icon-button" aria-label="Next" title="Next (j)" aria-keyshortcuts="j" disabled=${rows.active >= last} onClick=${() => rows.move(1)}><${Icon} name="down" /></button>
+  </div>`;
+
 /**
- * A list of rows of any height that scrolls with the page. `active` is the row that the keyboard
+ * A list of rows of any height that scrolls with the page. `rows` knows the row that the keyboard
  * is at; it is scrolled into view when it changes.
  * @template T
  * @param {{items: T[], keyOf: (item: T) => string, row: (item: T, index: number) => unknown,
- *   estimate?: number, label: string, active?: number, total?: number | null, onEnd?: () => void}} props
+ *   estimate?: number, label: string, rows?: Rows, total?: number | null, onEnd?: () => void}} props
  */
-export function WindowedList({ items, keyOf, row, estimate = 96, label, active = -1, total, onEnd }) {
+export function WindowedList({ items, keyOf, row, estimate = 96, label, rows, total, onEnd }) {
+  const active = rows?.active ?? -1;
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const heights = useRef(/** @type {Map<string, number>} */ (new Map()));
   const [range, setRange] = useState({ from: 0, to: Math.min(items.length, 30), measured: 0 });
@@ -89,21 +100,23 @@ export function WindowedList({ items, keyOf, row, estimate = 96, label, active =
           class=${from + at === active ? "row row-active" : "row"}>
           ${row(item, from + at)}
         </div>`)}
-    </div>`;
+    </div>
+    ${rows && items.length > 0 && html`<${Steps} rows=${rows} last=${items.length - 1} />`}`;
 }
 
 /**
  * Move through a list with the keyboard: the active row, and the keys `j` and `k`.
  * @param {number} length
- * @returns {{active: number, setActive: (at: number) => void, focus: (at: number) => void, keys: import("../core/keys.js").KeyMap}}
+ * @returns {Rows}
  */
 export function useRows(length) {
   const [active, setActive] = useState(-1);
   const at = Math.min(active, length - 1);
-  /** @param {number} row */
-  const focus = (row) => void requestAnimationFrame(() => {
+  /** Give a row the focus; a row that is far away is first scrolled into the document. @param {number} row @param {number} [tries] */
+  const focus = (row, tries = 30) => void requestAnimationFrame(() => {
     const link = document.querySelector(`.list > [data-index="${row}"] a, .list > [data-index="${row}"] button`);
     if (link instanceof HTMLElement) link.focus({ preventScroll: true });
+    else if (tries) focus(row, tries - 1);
   });
   /** @param {number} step */
   const move = (step) => {
@@ -115,6 +128,7 @@ export function useRows(length) {
     active: at,
     setActive,
     focus,
+    move,
     keys: {
       j: { label: "Next", run: () => move(1) },
       k: { label: "Previous", run: () => move(-1) },

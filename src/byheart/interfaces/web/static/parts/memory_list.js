@@ -69,7 +69,7 @@ export function MemoryList({ pages, label, empty, estimate = 84, onChange = page
   if (!pages.answer && !pages.error) return html`<${Loading} label=${label} />`;
   return html`
     ${!items.length && !pages.error && empty}
-    <${WindowedList} items=${items} keyOf=${keyOf} label=${label} active=${rows.active} total=${pages.total} estimate=${estimate} onEnd=${pages.more}
+    <${WindowedList} items=${items} keyOf=${keyOf} label=${label} rows=${rows} total=${pages.total} estimate=${estimate} onEnd=${pages.more}
       row=${(item, at) => html`
         <${HitRow} item=${item} best=${best} chosen=${chosen.has(item.memory_id)} opened=${opened.has(keyOf(item))} writes=${writes}
           onToggle=${() => { rows.setActive(at); toggle(item); }} onWhy=${() => toggleWhy(item)}

@@ -1,6 +1,7 @@
 // The frame of a screen: its heading, and what it shows while it loads, fails or is empty.
 import { html, useEffect, useRef } from "../core/lib.js";
 import { Icon } from "./icons.js";
+import { announce } from "./toast.js";
 
 /** @typedef {import("../core/api.js").ApiError} ApiError */
 
@@ -52,6 +53,11 @@ export const ErrorNote = ({ error, retry }) => html`
     </div>
   </div>`;
 
+/** What stands in for the answer of a request: its error, or rows in the shape of what is to come. @param {{request: {error: ApiError | null, reload: () => void}, rows?: number, label?: string}} props */
+export const Waiting = ({ request, ...look }) => (request.error
+  ? html`<${ErrorNote} error=${request.error} retry=${request.reload} />`
+  : html`<${Loading} ...${look} />`);
+
 /** A remark of the server, such as a degraded search. @param {{children?: unknown, tone?: "info"|"warn"}} props */
 export const Note = ({ children, tone = "info" }) => html`
   <div class=${`note note-${tone}`} role="note">
@@ -67,16 +73,19 @@ export const Empty = ({ title, icon = "layers", children }) => html`
   </div>`;
 
 /** The button that shows changes: lists do not jump by themselves. @param {{news: {count: number, more: boolean, clear: () => void}, onShow: () => void}} props */
-export const NewsPill = ({ news, onShow }) => html`
-  <div class="news" role="status">
-    ${(news.count > 0 || news.more) && html`
-      <button class="pill" onClick=${() => { news.clear(); onShow(); }}>
-        ${news.count}${news.more ? "+" : ""} new
-      </button>`}
-  </div>`;
+export function NewsPill({ news, onShow }) {
+  const isNews = news.count > 0 || news.more;
+  useEffect(() => {
+    if (isNews) announce("There are new memories: the button above the list shows them.");
+  }, [isNews]);
+  return html`
+    <div class="news">
+      ${isNews && html`<button class="pill" onClick=${() => { news.clear(); onShow(); }}>${news.count}${news.more ? "+" : ""} new</button>`}
+    </div>`;
+}
 
 /** A button with an icon and the key that does the same. @param {any} props */
 export const Action = ({ icon, children, hint, ...rest }) => html`
-  <button class="button" ...${rest}>
-    ${icon && html`<${Icon} name=${icon} />`}<span>${children}</span>${hint && html`<kbd>${hint}</kbd>`}
+  <button class="button" aria-keyshortcuts=${hint} ...${rest}>
+    ${icon && html`<${Icon} name=${icon} />`}<span>${children}</span>${hint && html`<kbd aria-hidden="true">${hint}</kbd>`}
   </button>`;

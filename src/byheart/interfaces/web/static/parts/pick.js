@@ -10,7 +10,7 @@ import { Badges } from "./rows.js";
  * @param {{title: string, lead: string, without: string, onPick: (memory: any) => void, onClose: () => void}} props
  * `without` is the memory that cannot be picked; memories similar to it come first.
  */
-export function PickMemory({ title, lead, without, onPick, onClose }) {
+export default function PickMemory({ title, lead, without, onPick, onClose }) {
   const [text, setText] = useState("");
   const [query, setQuery] = useState("");
   const found = useRequest(async (signal) => {

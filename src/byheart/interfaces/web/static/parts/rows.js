@@ -1,6 +1,6 @@
 // A memory as a row of a list.
 import { ago, moment, nameOf, saysOf, shorten, visible } from "../core/format.js";
-import { html } from "../core/lib.js";
+import { classes, html } from "../core/lib.js";
 import { addressOf } from "../core/router.js";
 import { splitSnippet } from "../core/snippets.js";
 import { Marked, Snippet, Why, lines } from "./hits.js";
@@ -9,17 +9,20 @@ import { Icon } from "./icons.js";
 /** @param {string | null | undefined} at */
 const isPast = (at) => Boolean(at) && Date.parse(String(at)) < Date.now();
 
+/** A small fact; the comma keeps screen readers from reading it as one word with the next. @param {string} text @param {string} [tone] @param {string} [title] */
+const badge = (text, tone, title) => html`<span class=${classes("badge", tone && `badge-${tone}`)} title=${title}>${text}</span><span class="unseen">, </span>`;
+
 /** The small facts of a memory: kind, session, tags, state. @param {{item: any, plain?: boolean}} props */
 export const Badges = ({ item }) => html`
   <span class="badges">
-    <span class="badge">${item.kind}</span>
-    ${item.replaced_at && html`<span class="badge badge-warn">earlier text</span>`}
-    ${item.superseded_by && html`<span class="badge badge-warn">superseded</span>`}
-    ${item.untrusted_at && html`<span class="badge badge-warn" title="It enters no prompt until somebody trusts it.">untrusted</span>`}
-    ${isPast(item.expires_at) && html`<span class="badge badge-warn">expired</span>`}
-    ${item.pinned_at && html`<span class="badge badge-accent">pinned</span>`}
-    ${item.stale && html`<span class="badge badge-warn" title="Its file was changed or deleted since it was indexed.">stale</span>`}
-    ${item.damaged && html`<span class="badge badge-bad">damaged</span>`}
+    ${badge(item.kind)}
+    ${item.replaced_at && badge("earlier text", "warn")}
+    ${item.superseded_by && badge("superseded", "warn")}
+    ${item.untrusted_at && badge("untrusted", "warn", "It enters no prompt until somebody trusts it.")}
+    ${isPast(item.expires_at) && badge("expired", "warn")}
+    ${item.pinned_at && badge("pinned", "accent")}
+    ${item.stale && badge("stale", "warn", "Its file was changed or deleted since it was indexed.")}
+    ${item.damaged && badge("damaged", "bad")}
     ${item.session_id && html`<a class="badge" dir="auto" href=${addressOf("search", [], { session_id: item.session_id })}>${shorten(item.session_id, 30)}</a>`}
     ${item.tags?.slice(0, 6).map((each) => html`<a class="badge" key=${each} dir="auto" href=${addressOf("search", [], { tags: each })}>#${shorten(each, 30)}</a>`)}
   </span>`;
@@ -44,8 +47,8 @@ export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy
   const repeats = isHit && repeatsPassage(item);
   const address = addressOf("memory", [item.memory_id], isHit && item.start_line > 1 ? { lines: `${item.start_line}-${item.end_line}` } : {});
   return html`
-    <article class="hit">
-      <input type="checkbox" checked=${chosen} aria-label="Select: ${name}" onChange=${onToggle} />
+    <div class="hit">
+      <input type="checkbox" checked=${chosen} aria-keyshortcuts="x" aria-label="Select: ${name}" onChange=${onToggle} />
       <div class="hit-main">
         <div class="hit-head">
           <a class="hit-name" href=${address} dir="auto">${repeats ? html`<${Marked} snippet=${item.snippet} marks=${item.snippet_marks} />` : name}</a>
@@ -58,13 +61,13 @@ export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy
           ${item.path && html`<span class="hit-path mono" dir="auto" title=${visible(item.path)}>${visible(item.relative_path ?? item.path)}${isHit ? ` · ${lines(item.start_line, item.end_line)}` : ""}</span>`}
           ${!item.path && isHit && item.header_path && html`<span class="hit-path" dir="auto">${shorten(item.header_path, 80)}</span>`}
           <span class="hit-tools">
-            ${item.explanation && html`<button class="text-button" aria-expanded=${!!opened} onClick=${onWhy}>Why</button>`}
+            ${item.explanation && html`<button class="text-button" aria-expanded=${!!opened} aria-keyshortcuts="w" aria-label="Why: ${name}" onClick=${onWhy}>Why</button>`}
             ${writes && gone && html`<button class="text-button" aria-label="Restore: ${name}" onClick=${onRestore}>Restore</button>`}
-            ${writes && !gone && html`<a class="icon-button" href=${addressOf("memory", [item.memory_id], { edit: 1 })} aria-label="Edit: ${name}" title="Edit (e)"><${Icon} name="edit" /></a>`}
-            ${writes && !gone && html`<button class="icon-button" aria-label="Forget: ${name}" title="Forget (#)" onClick=${onForget}><${Icon} name="trash" /></button>`}
+            ${writes && !gone && html`<a class="icon-button" href=${addressOf("memory", [item.memory_id], { edit: 1 })} aria-keyshortcuts="e" aria-label="Edit: ${name}" title="Edit (e)"><${Icon} name="edit" /></a>`}
+            ${writes && !gone && html`<button class="icon-button" aria-keyshortcuts="#" aria-label="Forget: ${name}" title="Forget (#)" onClick=${onForget}><${Icon} name="trash" /></button>`}
           </span>
         </div>
         ${opened && item.explanation && html`<${Why} explanation=${item.explanation} best=${best} words=${markedWords(item)} />`}
       </div>
-    </article>`;
+    </div>`;
 }

@@ -1,7 +1,7 @@
 // The frame around every screen: navigation, the state of login and connection, help.
 import { connection } from "../core/api.js";
 import { live } from "../core/events.js";
-import { keyMaps, useKeys } from "../core/keys.js";
+import { keyMaps, singleKeys, useKeys } from "../core/keys.js";
 import { classes, html, useCell, useEffect, useState } from "../core/lib.js";
 import { login, logout } from "../core/login.js";
 import { go, place } from "../core/router.js";
@@ -46,7 +46,7 @@ function Foot({ onHelp }) {
         </p>`}
       <div class="nav-tools">
         <button class="icon-button" aria-label="Colours: ${THEME_NAMES[chosen]}" title="Colours: ${THEME_NAMES[chosen]}" onClick=${nextTheme}><${Icon} name=${chosen} /></button>
-        <button class="icon-button" aria-label="Keys and help" title="Keys and help (?)" onClick=${onHelp}><${Icon} name="help" /></button>
+        <button class="icon-button" aria-keyshortcuts="?" aria-label="Keys and help" title="Keys and help (?)" onClick=${onHelp}><${Icon} name="help" /></button>
         <a class="icon-button" href="/docs" aria-label="The REST interface" title="The REST interface"><${Icon} name="book" /></a>
         <button class="icon-button" aria-label="Log out" title="Log out" onClick=${() => void leave()}><${Icon} name="logout" /></button>
       </div>
@@ -58,6 +58,7 @@ const SPELLED = /** @type {Record<string, string>} */ ({ " ": "Space", ArrowUp: 
 /** @param {{onClose: () => void}} props */
 function Help({ onClose }) {
   const maps = useCell(keyMaps);
+  const isOn = useCell(singleKeys) === "on";
   const keys = Object.entries(Object.assign({}, ...maps)).filter(([, key]) => !/** @type {any} */ (key).hidden);
   return html`
     <${Dialog} title="Keys" onClose=${onClose}>
@@ -69,7 +70,8 @@ function Help({ onClose }) {
           <tr><td><kbd>Esc</kbd></td><td>Close a dialog or a menu</td></tr>
         </tbody>
       </table>
-      <p class="hint">Each of these has a button as well. Keys do nothing while you type in a field.</p>
+      <label class="keys-on"><input type="checkbox" checked=${isOn} onChange=${() => singleKeys.set(isOn ? "off" : "on")} /> Use single keys</label>
+      <p class="hint">Each of these has a button as well. Keys do nothing while you type in a field. Screen readers in browse mode use letters themselves.</p>
     </${Dialog}>`;
 }
 
@@ -103,7 +105,7 @@ export function Shell({ children }) {
         <div class="side-rest" id="nav">
           <nav aria-label="Screens">
             ${Object.entries(SCREENS).map(([name, info]) => info.label && html`
-              <a key=${name} href=${info.path} aria-current=${screen === name ? "page" : undefined}><${Icon} name=${name} />${info.label}</a>`)}
+              <a key=${name} href=${info.path} aria-current=${screen === name ? "page" : undefined} aria-keyshortcuts=${name === "search" ? "/" : undefined}><${Icon} name=${name} />${info.label}</a>`)}
           </nav>
           <${Foot} onHelp=${() => setHelps(true)} />
         </div>

@@ -4,7 +4,7 @@ import { milliseconds, nameOf } from "../core/format.js";
 import { html } from "../core/lib.js";
 import { addressOf } from "../core/router.js";
 import { Marked, ScoreBar, Snippet, VERDICTS } from "../parts/hits.js";
-import { ErrorNote, Loading } from "../parts/page.js";
+import { Waiting } from "../parts/page.js";
 import { repeatsPassage } from "../parts/rows.js";
 
 /** @type {[string, string][]} */
@@ -35,13 +35,13 @@ function Column({ answer, label, places }) {
 }
 
 /** @param {{query: string, filters: Record<string, any>}} props */
-export function Compare({ query, filters }) {
-  const { data, error, reload } = useRequest(
+export default function Compare({ query, filters }) {
+  const asked = useRequest(
     (signal) => Promise.all(COLUMNS.map(([mode]) => post("/search", { query, mode, limit: 10, explain: true, ...filters }, signal))),
     [query, JSON.stringify(filters)],
   );
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  if (!data) return html`<${Loading} label="Searching in three ways" />`;
+  const { data } = asked;
+  if (!data) return html`<${Waiting} request=${asked} label="Searching in three ways" />`;
   const places = new Map(data[0].results.map((hit, at) => [hit.chunk_id, at]));
   return html`
     <div class="compare">

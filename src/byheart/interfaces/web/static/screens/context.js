@@ -1,11 +1,11 @@
 // Context: what a session would get for a question, within a budget, and what it really got before.
-import { get, post, usePages, useRequest } from "../core/api.js";
+import { get, pageOf, post, usePages, useRequest } from "../core/api.js";
 import { count, counted, milliseconds, moment, shorten, visible } from "../core/format.js";
 import { html, useCell, useEffect, useId, useState } from "../core/lib.js";
 import { addressOf, place, setQuery } from "../core/router.js";
 import { Bars, Figure } from "../parts/charts.js";
 import { ListFoot } from "../parts/memory_list.js";
-import { Empty, ErrorNote, Loading, Note, Screen } from "../parts/page.js";
+import { Empty, Note, Screen, Waiting } from "../parts/page.js";
 import { Receipt } from "../parts/receipt.js";
 
 const BUDGETS = [500, 1000, 2000, 4000, 8000];
@@ -43,11 +43,11 @@ function Form({ session, question, budget }) {
 
 /** The same question with other budgets. @param {{session: string, question: string}} props */
 function OtherBudgets({ session, question }) {
-  const { data, error, reload } = useRequest((signal) => Promise.all(BUDGETS.map((max_tokens) => post("/context", {
+  const asked = useRequest((signal) => Promise.all(BUDGETS.map((max_tokens) => post("/context", {
     session_id: session, query: question || null, max_tokens, preview: true,
   }, signal))), [session, question]);
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  if (!data) return html`<${Loading} rows=${2} label="Trying other budgets" />`;
+  const { data } = asked;
+  if (!data) return html`<${Waiting} request=${asked} rows=${2} label="Trying other budgets" />`;
   const spell = (value) => counted(value, "item");
   return html`
     <${Figure} title="What fits into other budgets" columns=${["Budget", "Used", "Went in", "Left out for room"]}
@@ -59,11 +59,11 @@ function OtherBudgets({ session, question }) {
 /** What the session would get now. @param {{session: string, question: string, budget: number}} props */
 function Trial({ session, question, budget }) {
   const [others, setOthers] = useState(false);
-  const { data, error, loading, reload } = useRequest((signal) => post("/context", {
+  const asked = useRequest((signal) => post("/context", {
     session_id: session, query: question || null, max_tokens: budget, preview: true,
   }, signal), [session, question, budget]);
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  if (!data) return html`<${Loading} label="Putting the context together" />`;
+  const { data, loading } = asked;
+  if (!data) return html`<${Waiting} request=${asked} label="Putting the context together" />`;
   return html`
     <section aria-label="Context" aria-busy=${loading}>
       <div class="context-head">
@@ -85,9 +85,9 @@ function Trial({ session, question, budget }) {
 
 /** What a session really got. @param {{id: string}} props */
 function Kept({ id }) {
-  const { data, error, reload } = useRequest((signal) => get(`/receipts/${encodeURIComponent(id)}`, {}, signal), [id]);
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  if (!data) return html`<${Loading} label="Loading the receipt" />`;
+  const asked = useRequest((signal) => get(`/receipts/${encodeURIComponent(id)}`, {}, signal), [id]);
+  const { data } = asked;
+  if (!data) return html`<${Waiting} request=${asked} label="Loading the receipt" />`;
   return html`
     <section aria-label="Receipt">
       <div class="context-head">
@@ -101,10 +101,7 @@ function Kept({ id }) {
 
 /** The receipts of a session, or of all. @param {{session: string, chosen: string | null}} props */
 function Receipts({ session, chosen }) {
-  const pages = usePages(async (offset, limit, signal) => {
-    const answer = await get("/receipts", { session_id: session, limit, offset }, signal);
-    return { items: answer.receipts, total: answer.total, hasMore: answer.has_more, answer };
-  }, [session], 20);
+  const pages = usePages(pageOf("/receipts", "receipts", { session_id: session }), [session], 20);
   const days = pages.answer?.kept_days;
   return html`
     <section class="receipts" aria-label="Receipts">

@@ -7,7 +7,7 @@ import { addressOf } from "../core/router.js";
 import { Bars, Figure, Lines, StackedBar } from "../parts/charts.js";
 import { VERDICTS } from "../parts/hits.js";
 import { Icon } from "../parts/icons.js";
-import { ErrorNote, Loading, Note, Screen } from "../parts/page.js";
+import { ErrorNote, Loading, Note, Screen, Waiting } from "../parts/page.js";
 
 const DAY_MS = 86_400_000;
 // A process of the server hands over its counts of searches within five seconds.
@@ -152,14 +152,14 @@ function useUpdates(data, setData) {
 }
 
 export default function FiguresScreen() {
-  const { data, error, reload, setData } = useRequest((signal) => Promise.all([loadStats(signal), loadDays(signal)]), []);
-  useUpdates(data, setData);
+  const asked = useRequest((signal) => Promise.all([loadStats(signal), loadDays(signal)]), []);
+  const { data } = asked;
+  useUpdates(data, asked.setData);
   const [stats, timeline] = data ?? [];
   return html`
     <${Screen} title="Figures" lead=${stats && `${count(stats.memories)} memories, ${count(stats.chunks)} chunks${stats.sizes ? `, ${bytes(Object.values(stats.sizes).reduce((sum, each) => sum + each, 0))}` : ""}`} wide
       actions=${html`<a class="button" href=${exportAddress()} download><${Icon} name="download" />Export all memories</a>`}>
-      ${error && html`<${ErrorNote} error=${error} retry=${reload} />`}
-      ${!data && !error && html`<${Loading} label="Counting" />`}
+      ${!data && html`<${Waiting} request=${asked} label="Counting" />`}
       ${stats && !stats.collecting && html`<${Note}>Queries are not counted (setting collect_stats): only the contents are shown.</${Note}>`}
       ${stats && html`
         <div class="figures">

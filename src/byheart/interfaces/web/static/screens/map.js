@@ -11,7 +11,7 @@ import { Figure } from "../parts/charts.js";
 import { FilterChips } from "../parts/chips.js";
 import { Icon } from "../parts/icons.js";
 import { MemoryList } from "../parts/memory_list.js";
-import { Empty, ErrorNote, Loading, Note, Screen } from "../parts/page.js";
+import { Empty, Note, Screen, Waiting } from "../parts/page.js";
 import { inside, nearest, paint, projection, readPalette, readPolygon, writePolygon } from "./map_canvas.js";
 
 const TONES = ["keywords", "meaning", "neighbours", "warn", "bad", "good", "accent", "soft"];
@@ -181,7 +181,7 @@ function Map2D({ data, filters }) {
     ${picked && html`<${Selected} ids=${ids} title=${named ? visible(named.terms.join(", ")) : "Chosen"} />`}
     <${Figure} title="Regions" columns=${["Terms", "Memories", "List"]}
       note="Terms that are frequent in a region and rare elsewhere. They are a hint: the picture shows two dimensions of many."
-      rows=${regions.map((each) => [visible(each.terms.join(", ")) || "no telling terms", each.memories, html`<a href=${addressOf("map", [], { ...filters, region: each.region })}>Show<span class="unseen"> ${each.terms.join(", ")}</span></a>`])} />`;
+      rows=${regions.map((each) => [visible(each.terms.join(", ")) || "no telling terms", each.memories, html`<a href=${addressOf("map", [], { ...filters, region: each.region })}>Show${" "}<span class="unseen">${each.terms.join(", ")}</span></a>`])} />`;
 }
 
 /** The last map, as long as nothing has changed: the way back from a memory does not wait again.
@@ -203,14 +203,14 @@ async function loadMap(filters, signal) {
 export default function MapScreen() {
   const { query } = useCell(place);
   const filters = readFilters(query, COMMON_FILTERS);
-  const { data, error, reload } = useRequest((signal) => loadMap(filters, signal), [JSON.stringify(filters)]);
-  const drawAgain = () => { drawn = null; reload(); };
+  const asked = useRequest((signal) => loadMap(filters, signal), [JSON.stringify(filters)]);
+  const { data } = asked;
+  const drawAgain = () => { drawn = null; asked.reload(); };
   const lead = data && data.memory_ids.length > 0 && `${counted(data.memory_ids.length, "memory", "memories")}${data.total > data.memory_ids.length ? ` of ${count(data.total)}` : ""}. The picture is a hint: near points are often alike in meaning, far ones are not always different.`;
   return html`
     <${Screen} title="Map" lead=${lead} wide actions=${html`<button class="button" onClick=${drawAgain}>Draw again</button>`}>
       <div class="screen-filters"><${FilterChips} names=${COMMON_FILTERS} /></div>
-      ${error && html`<${ErrorNote} error=${error} retry=${reload} />`}
-      ${!data && !error && html`<${Loading} label="Drawing the map" />`}
+      ${!data && html`<${Waiting} request=${asked} label="Drawing the map" />`}
       ${data?.degraded && html`<${Note} tone="warn">${data.degraded}</${Note}>`}
       ${data && (data.memory_ids.length
         ? html`<${Map2D} data=${data} filters=${filters} />`

@@ -7,7 +7,7 @@ import { html, useCell, useState } from "../core/lib.js";
 import { addressOf, go, place, setQuery } from "../core/router.js";
 import { WindowedList, useRows } from "../parts/list.js";
 import { ListFoot } from "../parts/memory_list.js";
-import { Action, Empty, ErrorNote, Loading, NewsPill, Note, Screen } from "../parts/page.js";
+import { Action, Empty, Loading, NewsPill, Note, Screen, Waiting } from "../parts/page.js";
 import { Receipt } from "../parts/receipt.js";
 import { Badges } from "../parts/rows.js";
 
@@ -67,20 +67,19 @@ function Text({ text }) {
 
 /** The context that was really given. @param {{receipt: any}} props */
 function KeptContext({ receipt }) {
-  const { data, error, reload } = useRequest((signal) => get(`/receipts/${encodeURIComponent(receipt.receipt_id)}`, {}, signal), [receipt.receipt_id]);
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  return data ? html`<${Receipt} receipt=${data.receipt} level=${2} />` : html`<${Loading} rows=${2} label="Loading the receipt" />`;
+  const asked = useRequest((signal) => get(`/receipts/${encodeURIComponent(receipt.receipt_id)}`, {}, signal), [receipt.receipt_id]);
+  return asked.data ? html`<${Receipt} receipt=${asked.data.receipt} level=${2} />` : html`<${Waiting} request=${asked} rows=${2} label="Loading the receipt" />`;
 }
 
 /** What a context for this turn would have been. @param {{id: string, turn: any}} props */
 function MadeContext({ id, turn }) {
-  const { data, error, reload } = useRequest((signal) => post("/context", {
+  const asked = useRequest((signal) => post("/context", {
     // The server takes recent turns from the end of the session, not from the time of this turn.
     // A moment earlier, because the turn itself would answer its own question best.
     session_id: id, query: turn.content.slice(0, 2000), as_of: new Date(Date.parse(turn.created_at) - 1).toISOString(), recent: 0, preview: true,
   }, signal), [turn.memory_id]);
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  if (!data) return html`<${Loading} rows=${2} label="Reconstructing the context" />`;
+  const { data } = asked;
+  if (!data) return html`<${Waiting} request=${asked} rows=${2} label="Reconstructing the context" />`;
   return html`
     <${Note} tone="warn"><strong>Reconstructed.</strong> No receipt was kept for this turn. This is what Byheart would have given then, with today's settings, besides the turns above; the agent may have got less, or nothing.</${Note}>
     <${Receipt} receipt=${data.receipt} level=${2} />
@@ -111,22 +110,22 @@ function EventRow({ id, event, offersContexts }) {
   if (type === "receipt") {
     const [receipt] = receipts;
     return html`
-      <article class="turn turn-note">
+      <div class="turn turn-note">
         <div class="hit-head"><strong>${VERBS[receipt.verb] ?? receipt.verb}</strong>${when}</div>
         ${receipt.query && html`<${Text} text=${receipt.query} />`}
         <${TurnContext} id=${id} receipt=${receipt} />
-      </article>`;
+      </div>`;
   }
   if (type === "save") {
     return html`
-      <article class="turn turn-save">
+      <div class="turn turn-save">
         <div class="hit-head"><span><strong>Saved</strong> <a href=${addressOf("memory", [memory.memory_id])} dir="auto">${nameOf(memory)}</a></span>${when}</div>
         <div class="hit-foot"><${Badges} item=${{ ...memory, session_id: null }} /></div>
-      </article>`;
+      </div>`;
   }
   const isTool = turn.kind !== "message";
   return html`
-    <article class="turn turn-${turn.role === "user" ? "user" : isTool ? "tool" : "other"}">
+    <div class="turn turn-${turn.role === "user" ? "user" : isTool ? "tool" : "other"}">
       <div class="hit-head">
         <span><strong dir="auto">${ROLES[turn.role] ?? visible(turn.role)}</strong> <a class="hint" href=${addressOf("memory", [turn.memory_id])}>${isTool ? visible(turn.title ?? turn.path ?? turn.kind) : "open"}<span class="unseen"> this turn</span></a></span>
         ${when}
@@ -136,7 +135,7 @@ function EventRow({ id, event, offersContexts }) {
         : html`<${Text} text=${turn.content} />`}
       ${receipts.map((each) => html`<${TurnContext} key=${each.receipt_id} id=${id} turn=${turn} receipt=${each} />`)}
       ${offersContexts && turn.role === "user" && !receipts.length && html`<${TurnContext} id=${id} turn=${turn} />`}
-    </article>`;
+    </div>`;
 }
 
 /** @param {{id: string}} props */
@@ -176,7 +175,7 @@ export function Replay({ id }) {
       ${!isReady && !pages.error && html`<${Loading} label="Loading the session" />`}
       ${isReady && !pages.items.length && html`<${Empty} title="Nothing is left of this session" icon="sessions"><p>It was forgotten, or it never existed. <a href="/ui/sessions">See all sessions</a>.</p></${Empty}>`}
       ${pages.answer?.cut && html`<${Note}>Only the latest ${count(MOST_SAVES)} memories saved in this part are shown.</${Note}>`}
-      <${WindowedList} items=${pages.items} keyOf=${(each) => each.key} label="Replay" active=${rows.active} estimate=${110} onEnd=${pages.more}
+      <${WindowedList} items=${pages.items} keyOf=${(each) => each.key} label="Replay" rows=${rows} estimate=${110} onEnd=${pages.more}
         row=${(event) => html`<${EventRow} id=${id} event=${event} offersContexts=${offersContexts} />`} />
       <${ListFoot} pages=${pages} />
       <${NewsPill} news=${news} onShow=${() => setQuery({ turn: Math.max(0, total - TURNS + news.count) })} />

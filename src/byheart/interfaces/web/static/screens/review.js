@@ -1,5 +1,5 @@
 // Review: one queue of memories that somebody should look at, worked by keyboard.
-import { get, usePages } from "../core/api.js";
+import { pageOf, usePages } from "../core/api.js";
 import { diff } from "../core/diff.js";
 import { COMMON_FILTERS, readFilters } from "../core/filters.js";
 import { count, counted, moment, nameOf, visible } from "../core/format.js";
@@ -58,17 +58,17 @@ const Card = ({ item, memory, kept, writes, onPick }) => html`
         ${memory.access_count ? `used ${counted(memory.access_count, "time")}` : "never used"}${memory.expires_at && html`, expires ${moment(memory.expires_at)}`}</span>
     </div>
     ${writes && item.memories.length > 1 && html`
-      <label class="review-pick"><input type="radio" name=${item.item_id} checked=${kept === memory} onChange=${onPick} /> This one stays</label>`}
+      <label class="review-pick"><input type="radio" name=${item.item_id} aria-keyshortcuts=${item.memories.indexOf(memory) + 1} checked=${kept === memory} onChange=${onPick} /> This one stays <kbd aria-hidden="true">${item.memories.indexOf(memory) + 1}</kbd></label>`}
   </div>`;
 
 /** @param {{item: any, kept: any, chosen: boolean, writes: boolean, onPick: (id: string) => void, onToggle: () => void, act: (name: string) => void}} props */
 function Item({ item, kept, chosen, writes, onPick, onToggle, act }) {
   const [, name, tone] = REASONS[item.reason] ?? ["", item.reason, ""];
   return html`
-    <article class="review-item">
+    <div class="review-item">
       <div class="review-head">
-        ${writes && html`<input type="checkbox" checked=${chosen} aria-label="Select: ${nameOf(item.memories[0])}" onChange=${onToggle} />`}
-        <span class=${classes("badge", tone)}>${name}</span><span class="review-why" dir="auto">${visible(whyOf(item))}</span>
+        ${writes && html`<input type="checkbox" checked=${chosen} aria-keyshortcuts="x" aria-label="Select: ${nameOf(item.memories[0])}" onChange=${onToggle} />`}
+        <span class=${classes("badge", tone)}>${name}</span><span class="unseen">: </span><span class="review-why" dir="auto">${visible(whyOf(item))}</span>
       </div>
       <div class=${classes("review-cards", item.memories.length > 1 && "review-pair")}>
         ${item.memories.map((memory) => html`<${Card} key=${memory.memory_id} item=${item} memory=${memory} kept=${kept} writes=${writes} onPick=${() => onPick(memory.memory_id)} />`)}
@@ -76,9 +76,9 @@ function Item({ item, kept, chosen, writes, onPick, onToggle, act }) {
       ${writes && html`
         <div class="review-actions">
           ${actionsFor([item]).map(([key, action]) => html`
-            <button key=${key} class="button small" title=${action.help} onClick=${() => act(key)}>${action.label} <kbd>${action.key}</kbd></button>`)}
+            <button key=${key} class="button small" title=${action.help} aria-keyshortcuts=${action.key} onClick=${() => act(key)}>${action.label} <kbd aria-hidden="true">${action.key}</kbd></button>`)}
         </div>`}
-    </article>`;
+    </div>`;
 }
 
 /** Actions on all selected items. @param {{items: any[], act: (name: string) => void, onClear: () => void}} props */
@@ -86,7 +86,7 @@ const Bulk = ({ items, act, onClear }) => items.length > 0 && html`
   <div class="bulk" role="region" aria-label="Selected items">
     <strong role="status">${counted(items.length, "item")} selected</strong>
     ${actionsFor(items).map(([key, action]) => html`
-      <button key=${key} class="button small" onClick=${() => act(key)}>${action.label} <kbd>${action.key}</kbd></button>`)}
+      <button key=${key} class="button small" aria-keyshortcuts=${action.key} onClick=${() => act(key)}>${action.label} <kbd aria-hidden="true">${action.key}</kbd></button>`)}
     <a class="button small" href=${exportAddress([...new Set(items.flatMap((item) => item.memories.map((each) => each.memory_id)))])} download><${Icon} name="download" />Export</a>
     <button class="button small" onClick=${onClear}>Clear</button>
   </div>`;
@@ -103,10 +103,7 @@ export default function ReviewScreen() {
   const reason = query.get("reason") ?? "";
   const filters = readFilters(query, COMMON_FILTERS);
   const shown = JSON.stringify([reason, filters]);
-  const pages = usePages(async (offset, limit, signal) => {
-    const answer = await get("/review", { reason, limit, offset, ...filters }, signal);
-    return { items: answer.items, total: answer.total, hasMore: answer.has_more, answer };
-  }, [shown], 20);
+  const pages = usePages(pageOf("/review", "items", { reason, ...filters }), [shown], 20);
   const { items, answer } = pages;
   const rows = useRows(items.length);
   const [picks, setPicks] = useState(/** @type {Map<string, string>} */ (new Map()));
@@ -151,7 +148,7 @@ export default function ReviewScreen() {
       ${!answer && !pages.error && html`<${Loading} label="Looking for memories that need a look" />`}
       ${answer && !items.length && !pages.loading && html`
         <${Empty} title="All done" icon="check"><p>${filtered ? html`Nothing here. <a href="/ui/review">See the whole queue</a>.` : "No near-duplicates, contradictions, expiring, unused or untrusted memories, and no secrets."}</p></${Empty}>`}
-      <${WindowedList} items=${items} keyOf=${(each) => each.item_id} label="To review" active=${rows.active} total=${pages.total} estimate=${170} onEnd=${pages.more}
+      <${WindowedList} items=${items} keyOf=${(each) => each.item_id} label="To review" rows=${rows} total=${pages.total} estimate=${170} onEnd=${pages.more}
         row=${(item, at) => html`<${Item} item=${item} kept=${keptOf(item, picks)} chosen=${chosen.has(item.item_id)} writes=${writes}
           onPick=${(id) => { rows.setActive(at); pick(item, id); }} onToggle=${() => { rows.setActive(at); toggle(item); }}
           act=${(name) => { rows.setActive(at); void act(name, [item], at); }} />`} />

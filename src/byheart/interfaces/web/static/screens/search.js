@@ -1,16 +1,19 @@
 // Search, the first screen: one box, filters as chips, the verdict first, then the hits.
-import { get, post, usePages } from "../core/api.js";
+import { pageOf, post, usePages } from "../core/api.js";
 import { useNews } from "../core/events.js";
 import { readFilters } from "../core/filters.js";
-import { count, milliseconds } from "../core/format.js";
+import { count, counted, milliseconds } from "../core/format.js";
 import { html, useCell, useEffect, useMemo, useRef, useState } from "../core/lib.js";
 import { place, setQuery } from "../core/router.js";
 import { FilterChips } from "../parts/chips.js";
-import { Verdict } from "../parts/hits.js";
+import { Verdict, verdictOf } from "../parts/hits.js";
 import { Icon } from "../parts/icons.js";
+import { lazy } from "../parts/lazy.js";
 import { MemoryList } from "../parts/memory_list.js";
 import { Empty, NewsPill, Note, Screen } from "../parts/page.js";
-import { Compare } from "./compare.js";
+import { announce } from "../parts/toast.js";
+
+const Compare = lazy(() => import("./compare.js"));
 
 /** @type {[string, string, string][]} */
 export const MODES = [
@@ -34,12 +37,12 @@ function SearchBox({ query, mode }) {
   return html`
     <form class="search-box" role="search" onSubmit=${(event) => {
       event.preventDefault();
-      input.current?.blur(); // so that j and k move through the hits
+      document.getElementById("results")?.focus(); // so that j and k move through the hits
       setQuery({ q: text.trim() });
     }}>
       <div class="search-input">
         <${Icon} name="search" />
-        <input ref=${input} type="search" aria-label="Question or words" placeholder="Search your memories" autocomplete="off"
+        <input ref=${input} type="search" aria-keyshortcuts="/" aria-label="Question or words" placeholder="Search your memories" autocomplete="off"
           value=${text} onInput=${(event) => setText(event.target.value)} />
         <kbd aria-hidden="true">/</kbd>
       </div>
@@ -83,13 +86,17 @@ function Results({ query, mode, forgotten, filters }) {
       const answer = await post("/search", { query, mode, limit, offset, explain: true, ...filters }, signal);
       return { items: answer.results, total: answer.total_results, hasMore: answer.has_more, answer };
     }
-    const answer = await get("/memories", { limit, offset, ...(forgotten && { forgotten }), ...filters }, signal);
-    return { items: answer.memories, total: answer.total, hasMore: answer.has_more, answer };
+    return pageOf("/memories", "memories", { ...(forgotten && { forgotten }), ...filters })(offset, limit, signal);
   }, [], query ? 20 : 50);
   const news = useNews();
   const reload = () => { news.clear(); pages.reload(); };
   const { items, answer } = pages;
   const filtered = Object.keys(filters).length > 0;
+  useEffect(() => {
+    if (!answer) return;
+    const [word, meaning] = verdictOf(answer.verdict, items.length);
+    announce(query ? `${word}: ${meaning}` : counted(pages.total ?? 0, "memory", "memories"));
+  }, [!answer]);
   return html`
     <${NewsPill} news=${news} onShow=${reload} />
     ${answer?.degraded && html`<${Note} tone="warn"><strong>The search is degraded.</strong> ${answer.degraded}</${Note}>`}
@@ -112,8 +119,10 @@ export default function SearchScreen() {
   return html`
     <${Screen} title=${asked ? `${asked} · Search` : "Search"} hideTitle wide=${mode === "compare"}>
       <${SearchBox} query=${asked} mode=${mode} />
-      ${mode === "compare" && asked
-        ? html`<${Compare} query=${asked} filters=${filters} />`
-        : html`<${Results} key=${JSON.stringify([asked, mode, filters, forgotten])} query=${asked} forgotten=${forgotten} mode=${mode === "compare" ? "hybrid" : mode} filters=${filters} />`}
+      <section id="results" tabindex="-1" aria-label="Results">
+        ${mode === "compare" && asked
+          ? html`<${Compare} query=${asked} filters=${filters} />`
+          : html`<${Results} key=${JSON.stringify([asked, mode, filters, forgotten])} query=${asked} forgotten=${forgotten} mode=${mode === "compare" ? "hybrid" : mode} filters=${filters} />`}
+      </section>
     </${Screen}>`;
 }

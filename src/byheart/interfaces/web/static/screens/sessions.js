@@ -1,5 +1,5 @@
 // Sessions: a list, and the replay of one of them.
-import { get, usePages } from "../core/api.js";
+import { pageOf, usePages } from "../core/api.js";
 import { useNews } from "../core/events.js";
 import { readFilters } from "../core/filters.js";
 import { counted, moment, shorten } from "../core/format.js";
@@ -17,7 +17,7 @@ const NAMES = ["agent_id", "tags", "task_code", "created_after", "created_before
 
 /** @param {{each: any}} props */
 const SessionRow = ({ each }) => html`
-  <article class="session">
+  <div class="session">
     <div class="hit-head">
       <a class="hit-name" href=${addressOf("sessions", [each.session_id])} dir="auto">${shorten(each.session_id, 120)}</a>
       <span class="hit-when"><${When} at=${each.last_at} /></span>
@@ -28,15 +28,12 @@ const SessionRow = ({ each }) => html`
       <span>since ${moment(each.first_at)}</span>
       <span class="hit-tools"><a class="text-button" href=${addressOf("context", [], { session: each.session_id })}>Context<span class="unseen"> of ${shorten(each.session_id, 60)}</span></a></span>
     </div>
-  </article>`;
+  </div>`;
 
 function SessionList() {
   const { query } = useCell(place);
   const filters = Object.fromEntries(Object.entries(readFilters(query)).filter(([name]) => NAMES.includes(name)));
-  const pages = usePages(async (offset, limit, signal) => {
-    const answer = await get("/timeline", { ...filters, limit, offset }, signal);
-    return { items: answer.sessions, total: answer.sessions_total, hasMore: answer.has_more, answer };
-  }, [JSON.stringify(filters)]);
+  const pages = usePages(pageOf("/timeline", "sessions", filters), [JSON.stringify(filters)]);
   const rows = useRows(pages.items.length);
   const active = pages.items[rows.active];
   const news = useNews((change) => change.operation === "create" && change.session_id !== null);
@@ -54,7 +51,7 @@ function SessionList() {
               ? html`<p>An agent that is set up records what was said. You can record a turn yourself:</p><pre>byheart log my-session user "Hello"</pre>`
               : html`<p>Take a filter away.</p>`}
           </${Empty}>`}
-        <${WindowedList} items=${pages.items} keyOf=${(each) => each.session_id} label="Sessions" active=${rows.active} total=${pages.total} estimate=${72} onEnd=${pages.more}
+        <${WindowedList} items=${pages.items} keyOf=${(each) => each.session_id} label="Sessions" rows=${rows} total=${pages.total} estimate=${72} onEnd=${pages.more}
           row=${(each) => html`<${SessionRow} each=${each} />`} />
         <${ListFoot} pages=${pages} />
       </div>

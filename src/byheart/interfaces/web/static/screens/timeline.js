@@ -1,5 +1,5 @@
 // Timeline: days as a heat map, sessions as lanes, memories below; a slider shows the store at a time.
-import { get, usePages, useRequest } from "../core/api.js";
+import { get, pageOf, usePages, useRequest } from "../core/api.js";
 import { useNews } from "../core/events.js";
 import { COMMON_FILTERS, readFilters } from "../core/filters.js";
 import { count, counted, day as spellDay, localDay, moment, shorten } from "../core/format.js";
@@ -10,7 +10,7 @@ import { Figure, HeatMap } from "../parts/charts.js";
 import { FilterChips } from "../parts/chips.js";
 import { Icon } from "../parts/icons.js";
 import { ListFoot, MemoryList } from "../parts/memory_list.js";
-import { Empty, ErrorNote, Loading, NewsPill, Note, Screen } from "../parts/page.js";
+import { Empty, Loading, NewsPill, Note, Screen, Waiting } from "../parts/page.js";
 
 const DAY_MS = 86_400_000;
 const SHOWN_DAYS = 364;
@@ -45,9 +45,9 @@ function AsOf({ first, asOf }) {
 /** The day that is shown, and the ways to another one. @param {{day: string | null, last: string}} props */
 const DayPicker = ({ day, last }) => html`
   <div class="day-picker" role="group" aria-label="Day">
-    <button class="icon-button" aria-label="Day before" title="Day before ( [ )" onClick=${() => setQuery({ day: shift(day ?? last, day ? -1 : 0) })}><${Icon} name="left" /></button>
+    <button class="icon-button" aria-keyshortcuts="[" aria-label="Day before" title="Day before ( [ )" onClick=${() => setQuery({ day: shift(day ?? last, day ? -1 : 0) })}><${Icon} name="left" /></button>
     <input type="date" aria-label="Show one day" value=${day ?? ""} onChange=${(event) => setQuery({ day: event.target.value })} />
-    <button class="icon-button" aria-label="Day after" title="Day after ( ] )" disabled=${!day} onClick=${() => day && setQuery({ day: shift(day, 1) })}><${Icon} name="right" /></button>
+    <button class="icon-button" aria-keyshortcuts="]" aria-label="Day after" title="Day after ( ] )" disabled=${!day} onClick=${() => day && setQuery({ day: shift(day, 1) })}><${Icon} name="right" /></button>
     ${day && html`<button class="button small" onClick=${() => setQuery({ day: null })}>All days</button>`}
   </div>`;
 
@@ -67,10 +67,7 @@ function Days({ days, from, to, day }) {
 
 /** Sessions as lanes over the time that is shown. @param {{query: Record<string, any>, from: number, to: number}} props */
 function Lanes({ query, from, to }) {
-  const pages = usePages(async (offset, limit, signal) => {
-    const answer = await get("/timeline", { ...query, limit, offset }, signal);
-    return { items: answer.sessions, total: answer.sessions_total, hasMore: answer.has_more, answer };
-  }, [JSON.stringify(query)], 12);
+  const pages = usePages(pageOf("/timeline", "sessions", query), [JSON.stringify(query)], 12);
   if (!pages.answer && !pages.error) return html`<${Loading} rows=${2} label="Loading the sessions" />`;
   const place = (at) => Math.max(0, Math.min(100, ((Date.parse(at) - from) / Math.max(1, to - from)) * 100));
   return html`
@@ -92,10 +89,7 @@ function Lanes({ query, from, to }) {
 
 /** The memories of the time that is shown. @param {{query: Record<string, any>, news: any, onNews: () => void}} props */
 function Memories({ query, news, onNews }) {
-  const pages = usePages(async (offset, limit, signal) => {
-    const answer = await get("/memories", { ...query, limit, offset }, signal);
-    return { items: answer.memories, total: answer.total, hasMore: answer.has_more, answer };
-  }, [JSON.stringify(query)]);
+  const pages = usePages(pageOf("/memories", "memories", query), [JSON.stringify(query)]);
   return html`
     <${NewsPill} news=${news} onShow=${() => { pages.reload(); onNews(); }} />
     <h2 class="list-title">Memories <span class="hint">${pages.total === null ? "" : count(pages.total)}</span></h2>
@@ -119,7 +113,7 @@ export default function TimelineScreen() {
     "[": { label: "Day before", run: () => setQuery({ day: shift(day ?? today, day ? -1 : 0) }) },
     "]": { label: "Day after", run: () => day && setQuery({ day: shift(day, 1) }) },
   });
-  const { data, error } = whole;
+  const { data } = whole;
   const isWhole = !Object.keys(filters).length && !asOf && !day;
   const first = data?.first_at ?? new Date().toISOString();
   const last = localDay(asOf ?? Date.now());
@@ -133,8 +127,7 @@ export default function TimelineScreen() {
   return html`
     <${Screen} title="Timeline" lead=${lead} actions=${html`<${DayPicker} day=${day} last=${last} />`}>
       <div class="screen-filters"><${FilterChips} names=${COMMON_FILTERS} /></div>
-      ${error && html`<${ErrorNote} error=${error} retry=${whole.reload} />`}
-      ${!data && !error && html`<${Loading} label="Loading the timeline" />`}
+      ${!data && html`<${Waiting} request=${whole} label="Loading the timeline" />`}
       ${data && !data.memories && isWhole && html`<${NewsPill} news=${news} onShow=${whole.reload} /><${Empty} title="No memories yet" icon="timeline"><p>Here you will see when they were saved. <a href="/">How to save one</a></p></${Empty}>`}
       ${data && (data.memories || !isWhole) && html`
         <${AsOf} first=${now.data?.first_at ?? first} asOf=${asOf} />

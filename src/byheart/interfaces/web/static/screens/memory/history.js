@@ -3,7 +3,7 @@ import { get, memoryPath, useRequest } from "../../core/api.js";
 import { moment, shorten, visible } from "../../core/format.js";
 import { html } from "../../core/lib.js";
 import { Diff } from "../../parts/diff.js";
-import { ErrorNote, Loading } from "../../parts/page.js";
+import { Waiting } from "../../parts/page.js";
 import { When } from "../../parts/rows.js";
 
 /** @type {Record<string, string>} */
@@ -31,10 +31,10 @@ function Changes({ changes }) {
 }
 
 /** @param {{memory: any}} props */
-export function History({ memory }) {
-  const { data, error, reload } = useRequest((signal) => get(memoryPath(memory.memory_id, "/history"), {}, signal), [memory.memory_id, memory.version]);
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  if (!data) return html`<${Loading} />`;
+export default function History({ memory }) {
+  const asked = useRequest((signal) => get(memoryPath(memory.memory_id, "/history"), {}, signal), [memory.memory_id, memory.version]);
+  const { data } = asked;
+  if (!data) return html`<${Waiting} request=${asked} />`;
   return html`
     <ol class="history">
       ${[...data].reverse().map((entry, at) => html`

@@ -8,15 +8,17 @@ import { useKeys } from "../../core/keys.js";
 import { html, useCallback, useCell, useEffect, useRef, useState } from "../../core/lib.js";
 import { canWrite, login } from "../../core/login.js";
 import { addressOf, place, setQuery } from "../../core/router.js";
+import { lazy } from "../../parts/lazy.js";
 import { Action, Empty, ErrorNote, Loading, Note, Screen } from "../../parts/page.js";
-import { PickMemory } from "../../parts/pick.js";
 import { Badges, When } from "../../parts/rows.js";
-import { say, sayError } from "../../parts/toast.js";
+import { attempt, say } from "../../parts/toast.js";
 import { Chunks, Similar, Used } from "./around.js";
 import { Editor } from "./editor.js";
 import { Facts } from "./facts.js";
-import { History } from "./history.js";
 import { TextView } from "./text.js";
+
+const History = lazy(() => import("./history.js"));
+const PickMemory = lazy(() => import("../../parts/pick.js"));
 
 /** @type {[string, string][]} */
 const TABS = [["text", "Text"], ["chunks", "Chunks"], ["history", "History"], ["similar", "Similar"], ["used", "Used in"]];
@@ -49,25 +51,18 @@ const State = ({ memory }) => html`
 function Actions({ memory, reload, onErased }) {
   const [picks, setPicks] = useState(false);
   const id = memory.memory_id;
-  const pin = async (pinned) => {
-    try {
-      await post(memoryPath(id, pinned ? "/pin" : "/unpin"));
-      reload();
-      say(pinned ? "Pinned: it is part of every context." : "No longer pinned.", { undo: async () => { await post(memoryPath(id, pinned ? "/unpin" : "/pin")); reload(); } });
-    } catch (error) {
-      sayError(error);
-    }
-  };
-  const supersede = async (by) => {
+  /** @param {string} text @param {() => Promise<unknown>} action @param {() => Promise<unknown>} back */
+  const change = (text, action, back) => void attempt(async () => {
+    await action();
+    reload();
+    say(text, { undo: async () => { await back(); reload(); } });
+  });
+  const pin = (on) => post(memoryPath(id, on ? "/pin" : "/unpin"));
+  const pinOrNot = () => change(memory.pinned_at ? "No longer pinned." : "Pinned: it is part of every context.", () => pin(!memory.pinned_at), () => pin(memory.pinned_at));
+  const supersede = (by) => {
+    const replace = (other) => post(memoryPath(id, "/supersede"), { by: other });
     setPicks(false);
-    try {
-      const before = memory.superseded_by;
-      await post(memoryPath(id, "/supersede"), { by });
-      reload();
-      say(by ? "Superseded." : "Valid again.", { undo: async () => { await post(memoryPath(id, "/supersede"), { by: before }); reload(); } });
-    } catch (error) {
-      sayError(error);
-    }
+    change(by ? "Superseded." : "Valid again.", () => replace(by), () => replace(memory.superseded_by));
   };
   const edit = () => setQuery({ edit: 1, tab: null });
   const forgetIt = () => void forget([id], reload);
@@ -78,13 +73,13 @@ function Actions({ memory, reload, onErased }) {
   useKeys({ e: { label: "Edit", run: edit }, "#": { label: "Forget", run: forgetIt } });
   return html`
     <${Action} icon="edit" hint="e" onClick=${edit}>Edit</${Action}>
-    <${Action} icon="pin" aria-pressed=${!!memory.pinned_at} onClick=${() => void pin(!memory.pinned_at)}>${memory.pinned_at ? "Unpin" : "Pin"}</${Action}>
+    <${Action} icon="pin" aria-pressed=${!!memory.pinned_at} onClick=${pinOrNot}>${memory.pinned_at ? "Unpin" : "Pin"}</${Action}>
     <${Action} icon="tag" onClick=${() => void tag([memory], reload)}>Tag</${Action}>
-    <${Action} icon="layers" onClick=${() => (memory.superseded_by ? void supersede(null) : setPicks(true))}>${memory.superseded_by ? "Make valid" : "Supersede"}</${Action}>
+    <${Action} icon="layers" onClick=${() => (memory.superseded_by ? supersede(null) : setPicks(true))}>${memory.superseded_by ? "Make valid" : "Supersede"}</${Action}>
     <${Action} icon="trash" hint="#" onClick=${forgetIt}>Forget</${Action}>
     <button class="text-button danger-text" onClick=${() => void eraseIt()}>Forget for good…</button>
     ${picks && html`<${PickMemory} title="Supersede by" lead="Choose the memory that is right instead of this one." without=${id}
-      onPick=${(other) => void supersede(other.memory_id)} onClose=${() => setPicks(false)} />`}`;
+      onPick=${(other) => supersede(other.memory_id)} onClose=${() => setPicks(false)} />`}`;
 }
 
 /** The proof that nothing is left of an erased memory. @param {{proof: any}} props */
@@ -117,20 +112,16 @@ function Proof({ proof }) {
 /** A memory that cannot be read: forgotten, erased or never there. @param {{id: string, error: any, reload: () => void}} props */
 function Unreadable({ id, error, reload }) {
   const forgotten = error.kind === "missing" && /forgotten on/.test(error.detail);
-  const bringBack = async () => {
-    try {
-      await restore([id]);
-      reload();
-      say("Restored.");
-    } catch (failure) {
-      sayError(failure);
-    }
-  };
+  const bringBack = () => void attempt(async () => {
+    await restore([id]);
+    reload();
+    say("Restored.");
+  });
   if (!forgotten) return html`<${ErrorNote} error=${error} retry=${reload} />`;
   return html`
     <${Empty} title="This memory was forgotten" icon="trash">
       <p>${error.detail}. It is hidden from every search and context.</p>
-      <p>${canWrite() && html`<button class="button primary" onClick=${() => void bringBack()}>Restore it</button> `}<a class="button" href="/">Back to the search</a></p>
+      <p>${canWrite() && html`<button class="button primary" onClick=${bringBack}>Restore it</button> `}<a class="button" href="/">Back to the search</a></p>
     </${Empty}>`;
 }
 

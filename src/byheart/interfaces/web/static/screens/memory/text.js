@@ -4,7 +4,7 @@ import { bytes, count, visible } from "../../core/format.js";
 import { html, useCell, useEffect, useMemo, useRef, useState } from "../../core/lib.js";
 import { place, setQuery } from "../../core/router.js";
 import { Icon } from "../../parts/icons.js";
-import { ErrorNote, Loading, Note } from "../../parts/page.js";
+import { Note, Waiting } from "../../parts/page.js";
 import { Rendered } from "../../parts/rendered.js";
 import { say } from "../../parts/toast.js";
 
@@ -13,9 +13,9 @@ const STEP = 100_000;
 
 /** @param {{memory: any}} props */
 function RenderedText({ memory }) {
-  const { data, error, reload } = useRequest((signal) => get(memoryPath(memory.memory_id, "/rendered"), {}, signal), [memory.memory_id, memory.version]);
-  if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
-  if (!data) return html`<${Loading} rows=${2} />`;
+  const asked = useRequest((signal) => get(memoryPath(memory.memory_id, "/rendered"), {}, signal), [memory.memory_id, memory.version]);
+  const { data } = asked;
+  if (!data) return html`<${Waiting} request=${asked} rows=${2} />`;
   return html`
     ${data.cut && html`<${Note}>Only the beginning is rendered: the text is long. “As saved” shows all of it.</${Note}>`}
     <${Rendered} text=${data.html} plain=${memory.format === "text" && !memory.path && memory.kind !== "tool_output"} />`;
