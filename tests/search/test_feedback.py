@@ -24,7 +24,7 @@ from byheart.search.feedback import (
     gain_of,
     likeness,
 )
-from byheart.search.rank_fusion import apply_gains, keep_order
+from byheart.search.ranked_rows import apply_gains, keep_order
 from tests.search.made_candidates import found_by_any, make_candidates
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

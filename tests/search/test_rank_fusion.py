@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from byheart.contracts import Background
 from byheart.search.evidence_fusion import rank_by_evidence
-from byheart.search.rank_fusion import KEYWORDS, VECTOR, Fused, fuse, keep_order, reciprocal_rank
+from byheart.search.rank_fusion import fuse, reciprocal_rank
+from byheart.search.ranked_rows import KEYWORDS, VECTOR, Fused, keep_order
 from tests.search.made_candidates import found_by_any, make_candidates
 
 A, B, C = 1, 2, 3

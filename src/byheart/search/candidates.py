@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from byheart.contracts import Candidate, Candidates, Reader, Vectors
 from byheart.model import Judgement
-from byheart.search.rank_fusion import Fused
+from byheart.search.ranked_rows import Fused
 from byheart.search.ranking import FIRST_PASSAGES, Best, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.side_files import read_paths

@@ -28,7 +28,7 @@ import math
 
 from byheart.contracts import Background, Candidates, Figures, TurnForms
 from byheart.contracts.ordering import best_first
-from byheart.search.rank_fusion import Mask, Ordered, Shares, describe
+from byheart.search.ranked_rows import Mask, Ordered, Shares, describe
 from byheart.search.term_rarities import weigh_terms
 from byheart.startup.late_numpy import np
 

@@ -24,16 +24,15 @@ from byheart.search.evidence_fusion import (
 )
 from byheart.search.feedback import describe_question, feedback_gains
 from byheart.search.named_times import find_nearness, names_nothing_else, read_times
-from byheart.search.rank_fusion import (
+from byheart.search.rank_fusion import RRF_K, fuse
+from byheart.search.ranked_rows import (
     KEYWORDS,
-    RRF_K,
     VECTOR,
     Fused,
     Mask,
     Ordered,
     add_times,
     apply_gains,
-    fuse,
     keep_order,
     prefer_times,
     put_aside,

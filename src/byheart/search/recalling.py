@@ -35,7 +35,7 @@ from byheart.model import (
 )
 from byheart.model.times import to_micros
 from byheart.search.budget import Budget
-from byheart.search.rank_fusion import Mask, Ordered
+from byheart.search.ranked_rows import Mask, Ordered
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.recall_filling import RecallWriter, fill_page
 from byheart.search.request import RecallRequest, Weights

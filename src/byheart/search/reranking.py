@@ -15,7 +15,7 @@ from typing import NamedTuple
 from byheart.contracts import Reranker
 from byheart.errors import ByheartError, Hint
 from byheart.model import RerankerExplanation
-from byheart.search.rank_fusion import Fused
+from byheart.search.ranked_rows import Fused
 from byheart.search.ranking import Ranking
 
 TextsOf = Callable[[Sequence[Fused]], Sequence[str]]

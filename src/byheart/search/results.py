@@ -27,7 +27,7 @@ from byheart.model import (
 from byheart.model.workspaces import FILE_KIND
 from byheart.search.damaged_store import contradiction
 from byheart.search.file_freshness import describe_file
-from byheart.search.rank_fusion import Fused
+from byheart.search.ranked_rows import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.reranking import RerankedList, Reranking

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from byheart.contracts import Candidates, Numbers
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.evidence_fusion import share_with_neighbours
-from byheart.search.rank_fusion import Fused, Mask
+from byheart.search.ranked_rows import Fused, Mask
 from byheart.search.ranking import Best, Ranking
 from byheart.search.term_rarities import TermRarities, weigh_terms
 from byheart.startup.late_numpy import np
