@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import byheart
 from byheart.contracts import TokenCounter
 from byheart.model import RecallAnswer
-from byheart.search.budget import Budget
+from byheart.search.recall_budget import Budget
 from byheart.store import MemoryStore
 from tests.properties.counting import EMBEDDERS, open_stores
 

@@ -18,7 +18,7 @@ from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import InvalidInput, QuerySyntaxError, SettingsError
 from byheart.model import RecallAnswer, RecallExplanation, to_wire
 from byheart.search import recalling
-from byheart.search.budget import Budget
+from byheart.search.recall_budget import Budget
 from byheart.search.recalling import frequency_of, recency_of, relevance_of, weighed
 from byheart.search.request import Weights
 from byheart.settings import load_settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -9,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from byheart.contracts import Vectors
-from byheart.embedding.freed_memory import give_back_memory
 from byheart.embedding.model_cache import get_model
 from byheart.embedding.model_library import model_label
 from byheart.embedding.model_sources import ModelSources
@@ -19,6 +19,7 @@ from byheart.embedding.onnx_model import OnnxModel, is_main_thread_alone
 from byheart.embedding.thread_sharing import share
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 from byheart.startup.late_numpy import NDArray, np
+from byheart.system.freed_memory import return_freed_memory
 
 # The question gets at most this share of the tokens that the model reads.
 _MOST_QUESTION = 0.5
@@ -79,7 +80,8 @@ class CrossEncoder:
             if self._loaded is None or time.monotonic() - self._used_at < idle_seconds:
                 return
             self._loaded = None
-        give_back_memory()
+        gc.collect()  # objects in cycles keep their memory until then
+        return_freed_memory()
 
     def _load(self) -> _Loaded:
         with self._lock:

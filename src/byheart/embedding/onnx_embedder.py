@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import time
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from byheart.contracts import Vectors
-from byheart.embedding.freed_memory import give_back_memory
 from byheart.embedding.long_texts import embed_whole
 from byheart.embedding.model_cache import (
     CachedModel,
@@ -26,6 +26,7 @@ from byheart.embedding.progress import Progress
 from byheart.embedding.thread_sharing import share
 from byheart.errors import ModelFilesError
 from byheart.startup.late_numpy import np
+from byheart.system.freed_memory import return_freed_memory
 
 # At most this many threads embed at once, each one text, because other programs need cores too.
 MOST_THREADS = 4
@@ -115,7 +116,8 @@ class OnnxEmbedder:
             if self._onnx is None or not idle:
                 return
             self._onnx = self._tokens = None
-        give_back_memory()
+        gc.collect()  # objects in cycles keep their memory until then
+        return_freed_memory()
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         if not texts:

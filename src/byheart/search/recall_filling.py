@@ -14,9 +14,9 @@ from typing import Protocol
 
 from byheart.contracts import Reader, TextSummary
 from byheart.model import Memory, RecalledMemory, RecalledSummary
-from byheart.search.budget import Budget
 from byheart.search.damaged_store import contradiction
 from byheart.search.file_freshness import FileFacts, describe_file
+from byheart.search.recall_budget import Budget
 from byheart.startup.dataclass_types import dataclass
 
 # Memories that are read at once where each may still fit into the budget.

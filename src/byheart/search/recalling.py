@@ -34,9 +34,9 @@ from byheart.model import (
     RecallExplanation,
 )
 from byheart.model.times import to_micros
-from byheart.search.budget import Budget
 from byheart.search.ranked_rows import Mask, Ordered
 from byheart.search.ranking import FIRST_TIER, Ranking
+from byheart.search.recall_budget import Budget
 from byheart.search.recall_filling import RecallWriter, fill_page
 from byheart.search.request import RecallRequest, Weights
 from byheart.search.side_files import read_paths

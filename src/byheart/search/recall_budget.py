@@ -1,4 +1,4 @@
-"""Track the token budget of a text that is put together from parts."""
+"""Track the token budget of a recall, whose answer is put together from parts."""
 
 from __future__ import annotations
 
