@@ -19,9 +19,9 @@ from variations import Compared, Variation, texts_of
 from byheart.contracts import Background, Vectors
 from byheart.contracts import Question as Asked
 from byheart.embedding.vectorizer import Passage, passages
-from byheart.index.array_search import Ranked, WordScores
-from byheart.index.candidates import ArraySearch
+from byheart.index.array_search import ArraySearch
 from byheart.index.selections import Selection
+from byheart.index.view import Ranked, WordScores
 from byheart.model import Filter
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest

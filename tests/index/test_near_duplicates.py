@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from byheart.index.array_search import View
 from byheart.index.columns import (
     CHUNK_TYPES,
     MEMORY_TYPES,
@@ -17,6 +16,7 @@ from byheart.index.columns import (
 )
 from byheart.index.near_duplicates import find_pairs, resembling
 from byheart.index.segment import Segment, build_vectors, empty_segment
+from byheart.index.view import View
 
 DIMENSIONS = 384
 

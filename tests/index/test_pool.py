@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from byheart.index import file
-from byheart.index.array_search import View
 from byheart.index.index import Index
 from byheart.index.memory_use import UNLOADED, MemoryUse
 from byheart.index.pool import IndexPool
+from byheart.index.view import View
 from byheart.storage.sql.index_source import SqlIndexedDatabase
 from byheart.storage.sqlite.backend import SqliteBackend
 from byheart.store import MemoryStore

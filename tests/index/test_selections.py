@@ -9,7 +9,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byheart.index.array_search import View
 from byheart.index.columns import (
     CHUNK_TYPES,
     MEMORY_TYPES,
@@ -21,6 +20,7 @@ from byheart.index.columns import (
     MemoryColumns,
 )
 from byheart.index.selections import Scattered, read_space, scatter, select_chunks
+from byheart.index.view import View
 from byheart.model import Filter
 
 OURS, NOW = 1, 1000

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from byheart.index import sign_scan
 from byheart.index.segment import Segment, build_vectors, empty_segment, mix, pack_bits, pack_signs
 from byheart.index.sign_scan import count_differences, near_by_signs
-from tests.index.test_array_search import unit
+from tests.index.test_view import unit
 
 DIMENSIONS = 384
 

@@ -8,8 +8,8 @@ chunk above the background shows how much its cosine means.
 from __future__ import annotations
 
 from byheart.contracts import Background
-from byheart.index.array_search import View, Windows
 from byheart.index.selections import Selection
+from byheart.index.view import View, Windows
 from byheart.startup.late_numpy import NDArray, np
 
 # A sample has between half this number and this number of chunks. With ten times as many, quality

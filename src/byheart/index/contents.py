@@ -8,7 +8,6 @@ from itertools import islice
 from typing import Any
 
 from byheart.contracts import ChunkText, IndexSource
-from byheart.index.array_search import View
 from byheart.index.columns import (
     CHUNK_TYPES,
     CODED,
@@ -42,6 +41,7 @@ from byheart.index.session_order import (
 from byheart.index.stored_segment import StoredPart, without_stored
 from byheart.index.terms import chunk_terms
 from byheart.index.turn_forms import hash_speaker, measure_asking
+from byheart.index.view import View
 from byheart.language.word_pieces import count_words
 from byheart.model import UNEMBEDDED
 from byheart.model.damage import DamagedRow

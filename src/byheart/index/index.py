@@ -18,12 +18,12 @@ from pathlib import Path
 from byheart.contracts import IndexCopy, IndexedDatabase, IndexSource, PostingStore
 from byheart.errors import StoreError
 from byheart.index import parts
-from byheart.index.array_search import View
 from byheart.index.contents import Contents
 from byheart.index.copy_exchange import CopyExchange
 from byheart.index.file_coverage import least_unpublished
 from byheart.index.memory_use import UNLOADED, MemoryUse
 from byheart.index.posting_runs import fold, purge
+from byheart.index.view import View
 from byheart.model.damage import only_sound_rows
 from byheart.system.file_locks import file_lock
 from byheart.system.freed_memory import return_freed_memory

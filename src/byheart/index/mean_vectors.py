@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from byheart.contracts import MeanVectors
-from byheart.index.array_search import View
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT
+from byheart.index.view import View
 from byheart.startup.late_numpy import np
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from byheart.contracts import Spans
-from byheart.index.array_search import View
 from byheart.index.columns import NEVER
 from byheart.index.masks import Mask
 from byheart.index.selections import Selection
+from byheart.index.view import View
 from byheart.startup.late_numpy import np
 
 # A memory that was said at one moment has a span of a microsecond.

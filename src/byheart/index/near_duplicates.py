@@ -17,11 +17,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from byheart.contracts import Figures, Numbers
-from byheart.index.array_search import EXACT_VECTORS, View
 from byheart.index.columns import NEVER, NONE
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT, pack_signs
 from byheart.index.sign_scan import count_differences
+from byheart.index.view import EXACT_VECTORS, View
 from byheart.startup.late_numpy import NDArray, np
 
 # The number of vectors of a long memory that are looked up when it is saved; one scan takes half

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from byheart.index.array_search import View
 from byheart.index.selections import Selection, Slots
+from byheart.index.view import View
 from byheart.startup.late_numpy import NDArray, np
 
 # The number of turns that count as neighbours on each side.

@@ -7,9 +7,9 @@ important memory that comes after them.
 from __future__ import annotations
 
 from byheart.contracts import IndexLookup, Prominence, Weighing
-from byheart.index.array_search import Ranked, View, WordScores
 from byheart.index.masks import Mask
 from byheart.index.selections import Selection
+from byheart.index.view import Ranked, View, WordScores
 from byheart.language.rarity import rarity
 from byheart.startup.late_numpy import NDArray, np
 

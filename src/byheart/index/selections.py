@@ -11,25 +11,20 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from byheart.contracts import NUMBER_BITS
+from byheart.index.bm25 import Scores, norms_of_lengths
 from byheart.index.columns import NEVER, ChunkColumns, MemoryColumns
 from byheart.index.masks import Mask
 from byheart.startup.dataclass_types import dataclass
 from byheart.startup.late_numpy import NDArray, np
 
 if TYPE_CHECKING:
-    from byheart.index.array_search import Windows
+    from byheart.index.view import Windows
 
-# Okapi BM25, with the constants SQLite's own bm25() uses.
-K1, B = 1.2, 0.75
-# BM25 treats no chunk as longer than this many times the mean length. In a store of short facts, a
-# unique word in a full-size chunk would otherwise count for too little (docs/quality-trials.md).
-LONGEST = 3.0
 # A selection that is used more often than this keeps the norms of all its chunks.
 _FEW_USES = 3
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
 _SCATTER = 0x9E3779B97F4A7C15
 
-Scores = NDArray["np.float32"]
 Slots = NDArray["np.int64"]
 
 
@@ -78,12 +73,7 @@ class Selection:
         return self._to_norms(self.lengths.take(slots))
 
     def _to_norms(self, lengths: NDArray[np.int32]) -> Scores:
-        mean_length = self.total_length / max(self.total, 1) or 1.0
-        norms: Scores = lengths.astype(np.float32)
-        np.minimum(norms, np.float32(LONGEST * mean_length), out=norms)
-        norms *= np.float32(K1 * B / mean_length)
-        norms += np.float32(K1 * (1 - B))
-        return norms
+        return norms_of_lengths(lengths, self.total_length / max(self.total, 1) or 1.0)
 
     def rows_in(self, vector_slots: NDArray[np.uint32]) -> Slots:
         """List the rows of a segment's vectors whose chunks are selected; kept once found."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byheart.contracts import TurnForms
-from byheart.index.array_search import View
 from byheart.index.columns import NO_TURN
 from byheart.index.masks import Mask
 from byheart.index.neighbouring_turns import places_of_turns
 from byheart.index.segment import hash_term
 from byheart.index.selections import Slots
+from byheart.index.view import View
 from byheart.language.speech import share_of_questions, speaker_term
 from byheart.language.terms import tokens
 from byheart.startup.late_numpy import NDArray, np

@@ -8,9 +8,9 @@ from weakref import WeakSet
 import pytest
 
 from byheart.contracts import IndexSource
-from byheart.index.array_search import View
 from byheart.index.index import Index
 from byheart.index.memory_use import UNLOADED
+from byheart.index.view import View
 from byheart.language.raw_query import parse_raw_query
 from byheart.memory import transactions
 from byheart.model import Finding

@@ -20,7 +20,7 @@ from byheart.contracts import (
     TextState,
     TextSummary,
 )
-from byheart.index.candidates import ArraySearch
+from byheart.index.array_search import ArraySearch
 from byheart.model import (
     Entity,
     Filter,

@@ -27,7 +27,7 @@ from byheart.errors import (
     name_store,
     spell_shell,
 )
-from byheart.index.candidates import ArraySearch
+from byheart.index.array_search import ArraySearch
 from byheart.index.index import Index
 from byheart.index.pool import IndexPool
 from byheart.model import Finding, Inventory, Removal, Status

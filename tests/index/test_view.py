@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from byheart.index import array_search as index
 from byheart.index import sign_scan
-from byheart.index.selections import K1, Selection, select_chunks
+from byheart.index import view as index
+from byheart.index.bm25 import K1
+from byheart.index.selections import Selection, select_chunks
 from tests.index.test_near_duplicates import DIMENSIONS, view_of
 
 WANTED = 100
