@@ -25,6 +25,18 @@ FILTERS: tuple[dict[str, Any], ...] = (
     {"include_expired": True},
     {"include_expired": True, "kind": "fact"},
     {"agent_id": "anna"},
+    {"tags": ["red"]},
+    {"tags": ["red", "blue"]},
+    {"tags": ["red", "blue"], "match": "all"},
+    {"tags": ["red"], "kind": "fact", "scope": "global"},
+    {"tags": ["unknown"]},
+    {"entities": ["Marie Curie"]},
+    {"entities": ["Marie Curie"], "tags": ["blue"]},
+    {"path": "docs/"},
+    {"path": "/home/docs/2.md"},
+    {"path": "docs/", "tags": ["red"], "include_expired": True},
+    {"language": "de"},
+    {"origin": "agent"},
     {"forgotten": True},
 )
 
@@ -56,6 +68,10 @@ def test_totals_follow_every_change_of_memories(open_store: OpenStore, machine: 
             "kind": "fact" if number % 3 else "note",
             "session_id": "s1" if number % 2 else None,
             "agent_id": "anna" if number % 5 else None,
+            "tags": ["red", "blue"][number % 2 :] if number % 4 else (),
+            "entities": ["Marie Curie"] if number % 3 else ["Paris"],
+            "path": f"/home/docs/{number}.md" if number % 3 else None,
+            "language": "de" if number % 4 else "en",
             "ttl_days": 1 if number in (3, 4, 6) else None,
         }
         for number in range(12)
@@ -66,6 +82,7 @@ def test_totals_follow_every_change_of_memories(open_store: OpenStore, machine: 
     check_totals(store, another)
     store.update(names[0], kind="fact")
     another.update(names[1], content="another text")
+    store.update(names[3], tags=["blue"], entities=["Paris"], language="de")
     check_totals(store, another)
     store.forget(names[2])
     store.forget(names[5], hard=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import byheart
 from byheart.storage.sql.workspace_rows import SqlWorkspaceRows
 from byheart.storage.sqlite import SqliteStorage
 from byheart.storage.sqlite.connection import SqliteConnection
@@ -33,3 +36,50 @@ def test_the_files_at_a_path_are_found_without_reading_the_whole_workspace(
     assert searches
     assert all(step.startswith(key) for step in searches), plan
     connection.close()
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> Callable[[int, dict[str, Any]], int]:
+    """Count the steps that SQLite takes for a page and its total, among some memories."""
+    counted = [0]
+
+    def hear() -> bool:
+        counted[0] += 1
+        return False
+
+    def count(memories: int, given: dict[str, Any]) -> int:
+        path = tmp_path / f"{memories}.db"
+        with byheart.open(path, embedding_provider="hash", embed_on_save=False) as store:
+            if not store.list(limit=1).total:
+                store.save_many(
+                    {
+                        "content": f"text {number}",
+                        "tags": ["rare" if number % (memories // 5) == 3 else "frequent"],
+                        "entities": ["Rare Name" if number % (memories // 5) == 3 else "Paris"],
+                        "path": f"/{'rare' if number % (memories // 5) == 3 else 'much'}/{number}",
+                    }
+                    for number in range(memories)
+                )
+            backend = store._storage._backend  # type: ignore[attr-defined]
+            with backend.reading(store.space) as connection:
+                connection.set_progress_handler(hear, 10)
+            counted[0] = 0
+            page = store.list(limit=3, **given)
+            found = counted[0]
+            with backend.reading(store.space) as connection:
+                connection.set_progress_handler(None)
+        assert (len(page.memories), page.total) == (3, 5)
+        return found
+
+    return count
+
+
+@pytest.mark.parametrize(
+    "given", [{"tags": ["rare"]}, {"entities": ["rare name"]}, {"path": "/rare/"}], ids=str
+)
+def test_a_page_of_few_labelled_memories_does_not_read_the_others(
+    steps: Callable[[int, dict[str, Any]], int], given: dict[str, Any]
+) -> None:
+    few = steps(100, given)
+    assert few > 0
+    assert steps(2_000, given) < 1.5 * few

@@ -21,7 +21,7 @@ _WORDS = (
     (late_pattern(r"\bifnull\("), "coalesce("),
     # `CROSS JOIN` and `INDEXED BY` only tell SQLite's planner what to do.
     (late_pattern(r"\bCROSS JOIN\b"), "JOIN"),
-    (late_pattern(r" INDEXED BY \w+"), ""),
+    (late_pattern(r" INDEXED BY \w+| NOT INDEXED\b"), ""),
     # Text is read as text: values.py restores NUL characters, which bytes of it do not have.
     (late_pattern(r"\bCAST\(([\w.]+) AS BLOB\)"), r"\1"),
 )

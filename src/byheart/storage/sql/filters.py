@@ -115,11 +115,18 @@ def _times(where: Filter, now: int) -> list[_Part]:
 
 def subqueries(where: Filter) -> list[_Query]:
     """List the queries whose memories must all contain a hit: tags, entities, path, metadata."""
-    return [
-        write(getattr(where, name), where)
-        for name, write in _SUBQUERIES
-        if getattr(where, name) not in (None, ())
-    ]
+    return [*labelled(where), *_asked_for(("pairs",), where)]
+
+
+def labelled(where: Filter) -> list[_Query]:
+    """List the queries of labels and paths, which indexes answer without reading memories."""
+    return [*_asked_for(("labels", "path"), where)]
+
+
+def _asked_for(operators: Sequence[str], where: Filter) -> Iterator[_Query]:
+    for name, operator, write in _SUBQUERIES:
+        if operator in operators and getattr(where, name) not in (None, ()):
+            yield write(getattr(where, name), where)
 
 
 def _tagged(given: Sequence[str], where: Filter) -> _Query:
@@ -131,7 +138,8 @@ def _tagged(given: Sequence[str], where: Filter) -> _Query:
 def _under_path(given: str, where: Filter) -> _Query:
     patterns = _path_patterns(given)
     globs = " OR ".join(["glob(?, path)"] * len(patterns))
-    query = f"SELECT memory_no FROM memories WHERE space = ? AND ({globs})"
+    # SQLite reads the paths of an index, which has no memories without one.
+    query = f"SELECT memory_no FROM memories WHERE space = ? AND path IS NOT NULL AND ({globs})"
     return query, (where.space, *patterns)
 
 
@@ -210,7 +218,7 @@ _TABLES: Mapping[str, Callable[[Any, Filter], _Query]] = {
     "metadata": _with_pairs,
 }
 _SUBQUERIES = [
-    (name, _TABLES[field.name])
+    (name, asked.operator, _TABLES[field.name])
     for name, (asked, field) in FILTERS.items()
     if asked.operator in ("labels", "path", "pairs")
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from byheart.contracts import Listing, ListingPlace
 from byheart.contracts.reader import Order
 from byheart.model.times import to_micros
-from byheart.storage.sql.filters import where_clause
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.filters import labelled, where_clause
 
 _ORDERS = {
     "newest": "m.created_at DESC, m.memory_no DESC",
@@ -22,13 +23,33 @@ _ORDERS = {
 }
 
 
-def select(listing: Listing, now: int) -> tuple[str, list[object], str]:
+# A page of at most so many memories with some labels is sorted from all of them. If there are more,
+# a page is found sooner by going through the memories of the space in their order.
+_FEW_LABELLED = 1_000
+
+
+def is_of_few(connection: Connection, listing: Listing) -> bool:
+    """Say whether few memories have the labels that a listing asks for; count no more than needed.
+
+    SQLite does not know, and would go through the whole space.
+    """
+    counted = (
+        connection.get(
+            f"SELECT count(*) FROM (SELECT 1 FROM ({query}) AS labelled LIMIT ?) AS first",
+            [*values, _FEW_LABELLED + 1],
+        )
+        for query, values in labelled(listing.where)
+    )
+    return any(count <= _FEW_LABELLED for count in counted)
+
+
+def select(listing: Listing, now: int, *, by_labels: bool = False) -> tuple[str, list[object], str]:
     """Give the query for the rows of a listing by number, its values, and the order to show.
 
     The numbers are sorted and cut before any text is read; otherwise SQLite would load every text
     to sort the rows.
     """
-    clause, values = source(listing, now)
+    clause, values = source(listing, now, by_labels=by_labels)
     if listing.after is not None:
         condition, place = _behind(listing.order, listing.after)
         clause, values = f"{clause} AND {condition}", [*values, *place]
@@ -57,11 +78,17 @@ def _behind(order: Order, place: ListingPlace) -> tuple[str, list[object]]:
     )
 
 
-def source(listing: Listing, now: int) -> tuple[str, list[object]]:
-    """Give the rows that a listing chooses from: the rest of a query, and its values."""
+def source(listing: Listing, now: int, *, by_labels: bool = False) -> tuple[str, list[object]]:
+    """Give the rows that a listing chooses from: the rest of a query, and its values.
+
+    With `by_labels`, SQLite begins with the labels that are asked for, and reads their memories
+    alone.
+    """
     clause, values = where_clause(listing.where, now)
     table = "memories m"
-    if listing.order == "pinned":
+    if by_labels and any(labelled(listing.where)):
+        table += " NOT INDEXED"
+    elif listing.order == "pinned":
         # SQLite would scan the whole space instead.
         table += " INDEXED BY memories_by_pin"
         clause += " AND m.pinned_at IS NOT NULL"

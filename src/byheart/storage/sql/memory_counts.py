@@ -45,7 +45,7 @@ def count(connection: Connection, listing: Listing, now: int) -> int:
         rest = replace(listing, where=replace(where, session_id=None, scope="global"))
         return count(connection, own, now) + count(connection, rest, now)
     if _asks_for_more(listing):
-        source, values = listings.source(listing, now)
+        source, values = listings.source(listing, now, by_labels=True)
         return int(connection.get(f"SELECT count(*) {source}", values))
     clause, values = "space = ?", [where.space]
     if where.kind:

@@ -90,11 +90,19 @@ class SqlReader(SharedRows):
     """Read a consistent view of the store, for as long as its transaction lasts.
 
     `attach` gives the index at the moment of the transaction, to be asked at the given time.
+    `is_remote` says whether every question is a round trip.
     """
 
-    def __init__(self, connection: Connection, attach: Callable[[int], ArraySearch]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        attach: Callable[[int], ArraySearch],
+        *,
+        is_remote: bool = False,
+    ) -> None:
         super().__init__(connection)
         self._attach = attach
+        self._is_remote = is_remote
         self._now = now_micros()
 
     @cached_property
@@ -195,7 +203,7 @@ class SqlReader(SharedRows):
 
     def memories(self, listing: Listing) -> list[Memory]:
         """Fetch the memories of a listing, in its order."""
-        chosen, values, order = listings.select(listing, self._now)
+        chosen, values, order = self._select(listing)
         rows = self._connection.each(
             f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN ({chosen}) {order}", values
         )
@@ -203,11 +211,16 @@ class SqlReader(SharedRows):
 
     def ids(self, listing: Listing) -> list[str]:
         """Name the memories of a listing, in its order."""
-        chosen, values, order = listings.select(listing, self._now)
+        chosen, values, order = self._select(listing)
         rows = self._connection.each(
             f"SELECT m.memory_id FROM memories m WHERE m.memory_no IN ({chosen}) {order}", values
         )
         return [row[0] for row in rows]
+
+    def _select(self, listing: Listing) -> tuple[str, list[object], str]:
+        # A database server has statistics of its own, and another question would take longer.
+        by_labels = not self._is_remote and listings.is_of_few(self._connection, listing)
+        return listings.select(listing, self._now, by_labels=by_labels)
 
     def count(self, listing: Listing) -> int:
         """Count the memories of a listing, whatever its limit."""

@@ -137,7 +137,7 @@ class SqlStorage:
                 view = view.bound_to(stored)
             return ArraySearch(view, lookup, now)
 
-        return SqlReader(connection, attach)
+        return SqlReader(connection, attach, is_remote=self.is_remote)
 
     @contextmanager
     def _attached(
