@@ -349,9 +349,17 @@ def test_cosines_count_in_full_if_the_first_chunks_by_words_are_near() -> None:
     assert weigh_nearness(words_and_cosines(0.2)) == 1.0
 
 
-def test_cosines_of_a_model_that_knows_nothing_of_the_words_hardly_count() -> None:
-    assert measure_agreement(words_and_cosines(0.0)) == pytest.approx(0.2)
+def test_cosines_of_a_model_that_knows_nothing_of_the_words_do_not_count() -> None:
+    assert measure_agreement(words_and_cosines(0.0)) == 0.0
     assert measure_agreement(words_and_cosines(-0.2)) == 0.0
+
+
+def test_agreement_counts_from_what_chance_gives() -> None:
+    # Twenty chunks that are one standard error nearer, and five that are assumed to agree.
+    by_chance = 20**0.5 / 20 * 0.1
+    full = 12.5 - 20**0.5
+    assert measure_agreement(words_and_cosines(by_chance)) == pytest.approx(2.5 / full)
+    assert measure_agreement(words_and_cosines(0.05)) == pytest.approx(1.0)
 
 
 def test_words_that_tell_little_do_not_judge_the_model() -> None:

@@ -42,8 +42,9 @@ MOST_NEARNESS = 2.0
 # to 0.71.
 LONGEST_EXCESS = 0.75
 # Cosines count in full if the first chunks by words are so many deviations above the background on
-# average. The default model has 0.7 to 3.1 on public sets, and 0.35 in Chinese, which it misreads.
-# As many chunks as `_ASSUMED` are assumed to agree, so that a few chunks do not decide.
+# average, and less down to one standard error of chance. The default model has 0.7 to 3.1 on public
+# sets, and 0.35 in Chinese, which it misreads. As many chunks as `_ASSUMED` are assumed to agree,
+# so that a few chunks do not decide.
 AGREEMENT, _COMPARED, _ASSUMED = 0.5, 20, 5
 # Cosines count by this factor if the first chunk by words has all of at least so many terms, and by
 # more if it lacks up to a tenth of them, weighed by rarity.
@@ -124,7 +125,9 @@ def measure_agreement(found: Candidates) -> float:
     cosines = found.cosines[first]
     cosines = cosines[~np.isnan(cosines)]
     above = float(((cosines - mean) / deviation).sum()) + _ASSUMED * AGREEMENT
-    agreement = min(max(above / (len(cosines) + _ASSUMED) / AGREEMENT, 0.0), 1.0)
+    full = (len(cosines) + _ASSUMED) * AGREEMENT
+    by_chance = math.sqrt(len(cosines))  # a standard error of the sum, if the model knows nothing
+    agreement = min(max((above - by_chance) / (full - by_chance), 0.0), 1.0)
     conviction = min(found.highest_bm25 / math.log(max(found.chunks, 2)), 1.0)
     return 1 - conviction * (1 - agreement)
 
