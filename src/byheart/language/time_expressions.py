@@ -263,6 +263,11 @@ def _compile(forms: tuple[_Form, ...]) -> list[tuple[re.Pattern[str], _Read]]:
     ]
 
 
+def _without_groups(form: _Form) -> str:
+    return _GROUP.sub("(?:", form.pattern).replace(" ", r"\s+")
+
+
+_GROUP = late_pattern(r"\(\?P<\w+>")
 _WHOLE = _compile(_ALONE)
 _WHOLE_AHEAD = _compile((_COMPACT_AHEAD, *_ALONE))
 _IN_TEXT, _BEHIND_PREPOSITION = _compile(_CLEAR), _compile((*_CLEAR, *_PLAIN))
@@ -272,6 +277,11 @@ _PREPOSITION = late_pattern(
     re.IGNORECASE,
 )
 _STARTS = late_pattern(r"(?<![\w-])(?=[\w])")
+# The beginning of any time in a text: most questions name none, and one look tells so.
+_ANY = late_pattern(
+    rf"(?<![\w-])(?:{'|'.join(_without_groups(form) for form in (*_CLEAR, *_PLAIN))})",
+    re.IGNORECASE,
+)
 _TODAY = late_pattern(r"\btoday\b", re.IGNORECASE)
 _OF_THE_PAST = late_pattern(r"\b(?:did|was|were|have|has|had)\b", re.IGNORECASE)
 _OPEN_SIDE = late_pattern(r"\b(since|after|before|until|till|by)\s+(?:the\s+)?$", re.IGNORECASE)
@@ -315,6 +325,8 @@ def find_times(question: str, now: datetime) -> tuple[FoundTime, ...]:
 
 
 def _mentions(text: str, now: datetime) -> Iterator[FoundTime]:
+    if _ANY.search(text) is None:
+        return
     behind = 0
     for at in (each.start() for each in _STARTS.finditer(text)):
         found = _time_at(text, at, now) if at >= behind else None
