@@ -77,6 +77,11 @@ def find(
     return Found(hits, more, answer.judge(unrelated), answer.times, answer.not_reranked)
 
 
+def _read_texts(reader: Reader, ranked: Sequence[Fused]) -> list[str]:
+    found = reader.chunks([each.chunk_no for each in ranked])
+    return [each.chunk.content for each in found]
+
+
 class _Answer:
     def __init__(
         self,
@@ -92,17 +97,18 @@ class _Answer:
             request, reader.index, vector, _depth(request), paths_of=read_paths(reader)
         )
         self._ranked = RerankedList(
-            self._ranking, None if request.raw else reranking, request.query, self._texts_of
+            self._ranking,
+            None if request.raw else reranking,
+            request.query,
+            # A method of this object would keep it, and the arrays of its view, until Python's
+            # garbage collector looks for circles of references.
+            partial(_read_texts, reader),
         )
 
     @property
     def not_reranked(self) -> str | None:
         """Return why the reranker did not order the hits."""
         return self._ranked.failure
-
-    def _texts_of(self, ranked: Sequence[Fused]) -> list[str]:
-        found = self._reader.chunks([each.chunk_no for each in ranked])
-        return [each.chunk.content for each in found]
 
     @property
     def times(self) -> tuple[NamedTime, ...]:
