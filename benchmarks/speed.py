@@ -38,6 +38,8 @@ from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
+# Sentences with these would cut a passage in two, or give it a heading.
+MARKDOWN = re.compile(r"[\n#*`|<>]|^\s*(?:[-+=]|\d+\.)")
 REAL_SENTENCES = 5000
 WORDS_PER_PASSAGE = 120
 QUESTIONS = 200
@@ -76,7 +78,8 @@ def read_lines(data: Path, name: str, *keys: str) -> list[str]:
     """Read the texts of every set in the folder."""
     texts = []
     for path in sorted(data.glob(f"*/{name}.jsonl")):
-        if "_de" in path.parent.name or "_zh" in path.parent.name:
+        # The peers' stemmers and chunks of one size are for English.
+        if path.parent.name.startswith("xquad_") and path.parent.name != "xquad_en":
             continue
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
@@ -91,7 +94,7 @@ def read_texts(data: Path) -> tuple[list[str], list[str]]:
             sentence
             for text in read_lines(data, "corpus", "title", "text")
             for sentence in SENTENCE.split(text)
-            if 40 <= len(sentence) <= 300
+            if 40 <= len(sentence) <= 300 and not MARKDOWN.search(sentence)
         }
     )
     random.Random(7).shuffle(sentences)

@@ -320,7 +320,7 @@ def test_the_code_of_this_project_holds_no_secrets() -> None:
     source = sorted(Path(byheart.__file__).parent.rglob("*.py"))
     found = {
         path.name: redacted.found
-        for path in source[::5]
+        for path in source
         if (redacted := redact(path.read_text(encoding="utf-8"))).count
     }
     assert found == {}

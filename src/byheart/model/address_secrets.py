@@ -12,7 +12,7 @@ HIDDEN = "***"
 # The names of parameters whose values are secrets: password, sslpassword, sslkey, client_secret.
 _SECRET_NAME = late_pattern(r"(?i)passw|pwd|secret|key|token")
 _PARAMETER = late_pattern(r"([?&])([^=&?]*)=([^&]*)")
-# The same in the other form of libpq, which is no URL: host=db password='a secret'.
+# The same in the other form of libpq, which is no URL: host=db password='***'.
 _ASSIGNED = late_pattern(r"(?i)(\b\w*passw\w*\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)")
 # A URL in other text ends at a quote or at the end of the line: a password may have a space.
 _URL = late_pattern(r"[a-zA-Z][\w+.-]*://[^\"'\r\n]*")
@@ -21,8 +21,8 @@ _URL = late_pattern(r"[a-zA-Z][\w+.-]*://[^\"'\r\n]*")
 def hide_secrets(address: str) -> str:
     """Replace the password and other secrets of an address; other text stays as it is.
 
-    If an `@` has a place where no address can have one, the end of the password is unclear, and
-    only the scheme is left.
+    If an `@` has a place where no address can have one, the password may end anywhere, and only the
+    scheme is left.
     """
     scheme, mark, rest = address.partition("://")
     if not mark:

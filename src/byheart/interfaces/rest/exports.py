@@ -68,7 +68,7 @@ class Exports:
                 raise Problem(
                     507,
                     f"the export cannot be written on the server: {error.strerror}",
-                    "free some space there, or run byheart export on that machine",
+                    "free some space there, or export fewer memories: memory_id names some",
                 ) from error
             failing.pop_all()  # the file is closed when it was sent
         return file, space

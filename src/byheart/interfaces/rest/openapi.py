@@ -283,7 +283,7 @@ def _export() -> Schema:
     ]
     file = {"content": {EXPORT_TYPE: {"schema": {"type": "string"}}}}
     described: Schema = {
-        "summary": "Export a space, or some memories of it, as a file for `byheart import`.",
+        "summary": "Export a space, or some memories of it, as a file that can be imported.",
         "tags": ["The store"],
         "responses": {"200": {"description": "The file.", **file}, **_references(*_ALWAYS, 507)},
     }
