@@ -134,7 +134,7 @@ def _without_noise(text: str) -> str:
         if not mark:
             kept.append(line)
     text = "\n".join(kept)
-    # Most texts have no URL and no tag. Looking for their marks takes far less time.
+    # Most texts have no URL and no tag. Searching for their marks is faster.
     return _NOISE.sub("|", text) if any(mark in text for mark in _NOISE_MARKS) else text
 
 

@@ -63,7 +63,8 @@ def redact(text: str, *, keep_lines: bool = False) -> Redacted:
 class _Group(NamedTuple):
     """Hold keywords that occur only in a text that has their common part.
 
-    The common part of keywords with other characters than ASCII is one of these characters.
+    `common` is `None` for keywords with characters outside ASCII, which are searched only in texts
+    that have such characters.
     """
 
     common: str | None

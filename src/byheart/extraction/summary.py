@@ -28,7 +28,7 @@ _MARKS = late_pattern(r"[ \t]*(?:>[ \t]?)*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:
 _ITEM = late_pattern(r"[ \t]*(?:>[ \t]?)*(?:[-*+•]|\d{1,9}[.)])[ \t]+")
 
 # Every repetition is bounded, so that no text can make a pattern run away.
-# The first is a part of every match: it is looked for first, which takes far less time.
+# Each match contains the first text. Searching for it first is faster than trying the pattern.
 _INLINE = (
     ("<", late_pattern(r"<!--.{0,500}?-->"), " "),
     ("<", late_pattern(r"<(https?://[^<>\s]{1,500})>"), r"\1"),

@@ -3,8 +3,8 @@
 The first pass counts for every vector in how many signs it differs from the question, and keeps
 some thousand rows. The second pass weighs each differing sign of these rows by how much the
 question says in that dimension: a dimension in which the question is nearly zero says nothing.
-So the rows that are compared exactly hold more of the nearest ones: twice as many rows, chosen by
-their signs alone, find less (docs/decisions/0001).
+So the rows that are compared exactly hold more of the nearest ones. Twice as many rows, chosen by
+their signs alone, hold fewer (docs/decisions/0048).
 """
 
 from __future__ import annotations

@@ -277,7 +277,7 @@ _PREPOSITION = late_pattern(
     re.IGNORECASE,
 )
 _STARTS = late_pattern(r"(?<![\w-])(?=[\w])")
-# The beginning of any time in a text: most questions name none, and one look tells so.
+# Match the beginning of any time. Most questions name none, and this one search shows it.
 _ANY = late_pattern(
     rf"(?<![\w-])(?:{'|'.join(_without_groups(form) for form in (*_CLEAR, *_PLAIN))})",
     re.IGNORECASE,

@@ -42,9 +42,9 @@ MOST_NEARNESS = 2.0
 # to 0.71.
 LONGEST_EXCESS = 0.75
 # Cosines count in full if the first chunks by words are so many deviations above the background on
-# average, and less down to one standard error of chance. The default model has 0.7 to 3.1 on public
-# sets, and 0.35 in Chinese, which it misreads. As many chunks as `_ASSUMED` are assumed to agree,
-# so that a few chunks do not decide.
+# average. Below that they count less, and least at one standard error of chance. The default
+# model has 0.7 to 3.1 on public sets, and 0.35 in Chinese, which it misreads. As many chunks as
+# `_ASSUMED` are assumed to agree, so that a few chunks do not decide.
 AGREEMENT, _COMPARED, _ASSUMED = 0.5, 20, 5
 # Cosines count by this factor if the first chunk by words has all of at least so many terms, and by
 # more if it lacks up to a tenth of them, weighed by rarity.

@@ -101,7 +101,7 @@ class _Answer:
             None if request.raw else reranking,
             request.query,
             # A method of this object would keep it, and the arrays of its view, until Python's
-            # garbage collector looks for circles of references.
+            # garbage collector looks for reference cycles.
             partial(_read_texts, reader),
         )
 
