@@ -17,7 +17,7 @@ from byheart.errors import StoreError, StoreTooNew
 from byheart.model import GRANULARITIES, MODES, to_wire
 from byheart.storage.sqlite import SqliteStorage, migrations
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.schema import steps
+from byheart.storage.sqlite.schema import steps_in_python as steps
 from byheart.store import MemoryStore
 
 ADD_COLUMN = "ALTER TABLE memories ADD COLUMN mood TEXT; CREATE TABLE moods (mood TEXT);"

@@ -2,12 +2,12 @@
 
 from byheart.search.candidates import gather
 from byheart.search.conflicting_hits import find_conflicts
-from byheart.search.file_freshness import describe_file
 from byheart.search.recalling import recall
 from byheart.search.relevance import is_relevant
 from byheart.search.request import RecallRequest, SearchRequest, Weights
 from byheart.search.reranking import Reranking
 from byheart.search.results import find
+from byheart.search.stale_files import describe_file
 
 __all__ = [
     "RecallRequest",

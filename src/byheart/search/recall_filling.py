@@ -15,8 +15,8 @@ from typing import Protocol
 from byheart.contracts import Reader, TextSummary
 from byheart.model import Memory, RecalledMemory, RecalledSummary
 from byheart.search.damaged_store import contradiction
-from byheart.search.file_freshness import FileFacts, describe_file
 from byheart.search.recall_budget import Budget
+from byheart.search.stale_files import FileFacts, describe_file
 from byheart.startup.dataclass_types import dataclass
 
 # Memories that are read at once where each may still fit into the budget.

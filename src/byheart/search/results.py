@@ -26,13 +26,13 @@ from byheart.model import (
 )
 from byheart.model.workspaces import FILE_KIND
 from byheart.search.damaged_store import contradiction
-from byheart.search.file_freshness import describe_file
 from byheart.search.ranked_rows import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.reranking import RerankedList, Reranking
 from byheart.search.side_files import read_paths
 from byheart.search.snippets import Snippet, make_snippet, make_snippets
+from byheart.search.stale_files import describe_file
 from byheart.search.verdict import judge
 
 AUTO_MERGE_RATIO = 0.6

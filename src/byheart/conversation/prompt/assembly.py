@@ -22,10 +22,19 @@ from byheart.conversation.prompt.entries import (
     pinned_entry,
     summary_entry,
 )
-from byheart.conversation.prompt.filling import Reserved, fill, fill_evenly, reserve
 from byheart.conversation.prompt.identity_files import IdentityFile
 from byheart.conversation.prompt.measure import Measure
 from byheart.conversation.prompt.passages import choose
+from byheart.conversation.prompt.token_budget import (
+    IDENTITY_SHARE,
+    PINNED_SHARE,
+    RECENT_SHARE,
+    STABLE_SHARE,
+    Reserved,
+    fill,
+    fill_evenly,
+    reserve,
+)
 from byheart.model import (
     ContextAnswer,
     ContextReceipt,
@@ -35,14 +44,6 @@ from byheart.model import (
     Mode,
 )
 from byheart.startup.dataclass_types import dataclass
-
-# The stable part takes at most STABLE_SHARE of the budget. Messages get at least RECENT_SHARE of
-# the rest if they need it. Room that one part does not need goes to the others, but never to the
-# stable part.
-STABLE_SHARE, RECENT_SHARE = 0.4, 0.5
-# Identity files take at most IDENTITY_SHARE of the stable part. At most PINNED_SHARE of the rest is
-# reserved for pins before the summary is filled: an automatic summary is long, and useful when cut.
-IDENTITY_SHARE, PINNED_SHARE = 0.5, 0.75
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from byheart.storage.sqlite.change_mark import Change
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.files import size
-from byheart.storage.sqlite.schema import steps
+from byheart.storage.sqlite.schema import steps_in_python as steps
 
 _FILE = late_pattern(r"(\d{4})_\w+\.sql")
 APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file

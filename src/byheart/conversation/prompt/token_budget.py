@@ -1,4 +1,7 @@
-"""Fill the available room with entries, best first, and stop at the first that does not fit."""
+"""Divide the token budget of a context among its parts, and fill a part with entries, best first.
+
+A part stops at the first entry that does not fit.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,14 @@ from typing import NamedTuple
 from byheart.conversation.prompt.entries import LEAST_TOKENS, Entry
 from byheart.conversation.prompt.measure import Measure
 from byheart.model import LeftOut
+
+# The stable part takes at most STABLE_SHARE of the budget. Messages get at least RECENT_SHARE of
+# the rest if they need it. Room that one part does not need goes to the others, but never to the
+# stable part.
+STABLE_SHARE, RECENT_SHARE = 0.4, 0.5
+# Identity files take at most IDENTITY_SHARE of the stable part. At most PINNED_SHARE of the rest is
+# reserved for pins before the summary is filled: an automatic summary is long, and useful when cut.
+IDENTITY_SHARE, PINNED_SHARE = 0.5, 0.75
 
 
 class Filled(NamedTuple):

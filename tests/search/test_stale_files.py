@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from byheart.model import IndexedFile
-from byheart.search.file_freshness import describe_file, has_changed
+from byheart.search.stale_files import describe_file, has_changed
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from byheart.conversation.prompt.entries import Entry
-from byheart.conversation.prompt.filling import fill_evenly
 from byheart.conversation.prompt.measure import Measure
+from byheart.conversation.prompt.token_budget import fill_evenly
 from byheart.model import ContextItem
 
 
