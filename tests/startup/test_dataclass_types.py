@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import dataclasses
 import inspect
 import pickle
 import threading
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, asdict, field, fields, is_dataclass, replace
+from dataclasses import FrozenInstanceError, InitVar, asdict, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, get_type_hints
 
 import pytest
 
+from byheart.model import ChunkHit, Memory
 from byheart.startup.dataclass_types import dataclass
 
 SOURCE = Path(__file__).parents[2] / "src" / "byheart"
@@ -234,15 +236,134 @@ def test_a_class_compiles_nothing_until_it_is_used() -> None:
     assert inspect.isfunction(Unused.__dict__["__init__"])
 
 
+@pytest.mark.parametrize(
+    ("members", "refused"),
+    [
+        ({"__post_init__": lambda self: None}, "__post_init__"),
+        ({"number": field(default=0, init=False)}, "number"),
+        ({"number": field(default=0, compare=False)}, "number"),
+        ({"number": field(default=0, hash=False)}, "number"),
+        ({"__annotations__": {"number": InitVar[int]}}, "InitVar"),
+        ({"__annotations__": {"number": "InitVar[int]"}}, "InitVar"),
+    ],
+)
+def test_what_these_dataclasses_do_not_have_is_refused(
+    members: dict[str, Any], refused: str
+) -> None:
+    module = {"__module__": __name__, "__annotations__": {"number": int}}
+    for flags in ({"frozen": True, "slots": True}, {}):
+        with pytest.raises(TypeError, match=f"Odd .*{refused}"):
+            dataclass(**flags)(type("Odd", (), module | members))  # type: ignore[call-overload]
+
+
+def test_a_class_variable_is_no_field() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Counted:
+        """A class with a variable of its own."""
+
+        most: ClassVar[int] = 3
+        number: int
+
+    assert Counted(1) == Counted(number=1)
+    assert Counted.most == 3
+
+
+def test_a_frozen_class_with_its_own_equality_has_the_usual_hash() -> None:
+    @dataclass(frozen=True)
+    class Loose:
+        """A class that is equal to all others."""
+
+        number: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    @dataclass(frozen=True)
+    class Hashed(Loose):
+        """A class with a hash of its own too."""
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 7
+
+    assert Loose(1) == Loose(2)
+    assert hash(Loose(1)) == hash((1,))
+    assert hash(Hashed(1)) == 7
+
+
+def test_the_standard_library_can_derive_a_class() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Marked(Memory):
+        """A memory with a mark."""
+
+        mark: int = 0
+
+    given = {each.name: None for each in fields(Memory)}
+    marked = Marked(**given, mark=2)  # type: ignore[arg-type]
+    assert (marked.mark, marked.content) == (2, None)
+    assert marked == replace(marked) != replace(marked, mark=3)
+    with pytest.raises(FrozenInstanceError):
+        marked.mark = 3  # type: ignore[misc]
+    with pytest.raises(TypeError, match="frozen"):
+        dataclasses.dataclass(type("Changing", (Memory,), {}))
+    with pytest.raises(TypeError, match="frozen"):
+        dataclass()(type("Changing", (Memory,), {}))
+    with pytest.raises(TypeError, match="frozen"):
+        dataclass(frozen=True)(type("Fixed", (Tally,), {}))
+
+
+@pytest.mark.parametrize("kind", [Place, City, Tally, Named, Apart, Empty, ChunkHit])
+def test_the_parameters_of_the_class_are_told(kind: Any) -> None:
+    told = kind.__dataclass_params__
+
+    assert (told.init, told.repr, told.order) == (True, True, False)
+    assert told.frozen is (kind is not Tally)
+    assert told.eq is (kind is not Apart)
+
+
+def test_the_types_of_the_parameters_are_found() -> None:
+    known = get_type_hints(Memory.__init__)
+
+    assert set(known) == {"return", *(each.name for each in fields(Memory))}
+    assert known["content"] is str
+    assert get_type_hints(Place.__init__)["tags"] == dict[str, int]
+
+
+def uses_the_standard_library(source: str) -> bool:
+    """Say whether a module takes `dataclass` from the standard library."""
+    for each in ast.walk(ast.parse(source)):
+        if isinstance(each, ast.ImportFrom) and each.module == "dataclasses":
+            if {name.name for name in each.names} & {"dataclass", "make_dataclass", "*"}:
+                return True
+        elif isinstance(each, ast.Attribute) and each.attr in {"dataclass", "make_dataclass"}:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("from dataclasses import field, dataclass", True),
+        ("from dataclasses import (\n    dataclass,\n    field,\n)", True),
+        ("def late():\n    from dataclasses import dataclass as made", True),
+        ("import dataclasses\n@dataclasses.dataclass\nclass A: ...", True),
+        ("import dataclasses as d\nd.dataclass(frozen=True)", True),
+        ("from dataclasses import field, is_dataclass", False),
+        ("from byheart.startup.dataclass_types import dataclass", False),
+    ],
+)
+def test_a_dataclass_of_the_standard_library_is_noticed(source: str, expected: bool) -> None:
+    assert uses_the_standard_library(source) is expected
+
+
 def test_all_dataclasses_of_the_project_are_made_this_way() -> None:
     own = SOURCE / "startup" / "dataclass_types.py"
     wrong = [
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*.py")
-        if path != own
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line.startswith("from dataclasses import")
-        and "dataclass" in line.split("import")[1].replace("is_dataclass", "")
+        if path != own and uses_the_standard_library(path.read_text(encoding="utf-8"))
     ]
 
     assert wrong == []

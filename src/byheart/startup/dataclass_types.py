@@ -9,11 +9,12 @@ is looked up for the first time. For type checkers, this is `dataclasses.datacla
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 _UNSET: Any = object()
 
@@ -21,13 +22,30 @@ _UNSET: Any = object()
 def _dataclass(
     *, frozen: bool = False, slots: bool = False, eq: bool = True, kw_only: bool = False
 ) -> Callable[[type], type]:
-    """Make a class a dataclass, as `dataclasses.dataclass` does."""
+    """Make a class a dataclass, without `__post_init__`, `InitVar`, `order` and `weakref_slot`.
+
+    Every field is a parameter of `__init__`, and counts for equality and hash.
+    """
 
     def make(plain: type) -> type:
+        own = dict(plain.__dict__)
+        if own.get("__hash__") is None and "__eq__" in own:
+            own.pop("__hash__", None)  # Python adds it to a class that defines `__eq__` alone.
+        # A class and its base have to agree, so the standard library is told of `frozen` then. It
+        # compiles two methods for that.
+        derived = any(map(dataclasses.is_dataclass, plain.__mro__[1:]))
         collect = dataclasses.dataclass(
-            init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+            init=False,
+            repr=False,
+            eq=False,
+            slots=slots,
+            kw_only=kw_only,
+            frozen=frozen and derived,
         )
-        made: type = collect(plain)
+        made: Any = collect(plain)
+        _refuse_what_is_missing(made)
+        truth = made.__dataclass_params__
+        truth.init, truth.repr, truth.eq, truth.frozen = True, True, eq, frozen
         methods: dict[str, Any] = {"__init__": _Init(made, frozen), "__repr__": _show}
         if eq:
             methods |= {"__eq__": _equals, "__hash__": _hash if frozen else None}
@@ -36,11 +54,26 @@ def _dataclass(
         if frozen and slots:
             methods |= {"__getstate__": _get_state, "__setstate__": _set_state}
         for name, method in methods.items():
-            if name not in plain.__dict__:
+            if name not in own:
                 setattr(made, name, method)
-        return made
+        return cast("type", made)
 
     return make
+
+
+def _refuse_what_is_missing(kind: Any) -> None:
+    """Refuse what type checkers accept and the methods of this module would ignore."""
+    refused = ["__post_init__"] if hasattr(kind, "__post_init__") else []
+    for name, field in kind.__dataclass_fields__.items():
+        if "InitVar" in str(field.type):
+            refused.append(f"InitVar ({name})")
+        elif not (field.init and field.compare and field.hash is None):
+            refused.append(f"init, compare or hash of the field {name}")
+    if refused:
+        raise TypeError(
+            f"{kind.__qualname__} uses what byheart.startup.dataclass_types does not have: "
+            + ", ".join(refused)
+        )
 
 
 class _Init:
@@ -75,12 +108,21 @@ def _write_init(kind: Any, frozen: bool) -> Any:
         body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
         types[name] = field.type
     parameters = ", ".join([*by_place, *(["*", *by_name] if by_name else [])])
-    exec(f"def __init__({parameters}):\n " + "\n ".join(body), used)
-    written = used["__init__"]
+    written = _compile(
+        f"def __init__({parameters}):\n  " + "\n  ".join(body), used, kind.__module__
+    )
     written.__qualname__ = f"{kind.__qualname__}.__init__"
     written.__module__ = kind.__module__
     written.__annotations__ = types | {"return": None}
     return written
+
+
+def _compile(method: str, used: dict[str, Any], module: str) -> Any:
+    """Compile `__init__` in its module, where `typing.get_type_hints` looks for its types."""
+    made: dict[str, Any] = {}
+    factory = f"def make({', '.join(used)}):\n {method}\n return __init__"
+    exec(factory, vars(sys.modules[module]) if module in sys.modules else {}, made)
+    return made["make"](**used)
 
 
 @cache
