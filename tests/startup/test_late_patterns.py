@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
@@ -53,6 +55,15 @@ def test_a_wrong_pattern_fails_when_it_is_used() -> None:
 
     with pytest.raises(re.error, match="unterminated"):
         late.search("")
+
+
+def test_a_late_pattern_is_copied_and_pickled_before_and_after_its_first_use() -> None:
+    late = late_pattern("B+", re.IGNORECASE)
+
+    for _ in range(2):
+        for again in (copy.copy(late), copy.deepcopy(late), pickle.loads(pickle.dumps(late))):
+            assert (again.pattern, again.flags) == (late.pattern, late.flags)
+            assert again.findall("abBa") == ["bB"]
 
 
 _COMPILE_ALL = """

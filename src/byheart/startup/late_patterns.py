@@ -25,7 +25,13 @@ class _LatePattern:
         self.__dict__.update((each, getattr(compiled, each)) for each in _METHODS)
         return getattr(compiled, name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return late_pattern, (self.pattern, self._flags)
+
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a stand-in for `re.compile(pattern, flags)`; a wrong pattern fails when it is used."""
+    """Return a stand-in for `re.compile(pattern, flags)`; a wrong pattern fails when it is used.
+
+    Call its methods: `re.sub(pattern, …)` and `isinstance(pattern, re.Pattern)` do not take it.
+    """
     return cast("re.Pattern[str]", _LatePattern(pattern, flags))
