@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -333,6 +334,23 @@ def test_columns_of_a_single_part_stay_mapped_while_rows_are_added(
     assert answers(store) == rebuilt(path, open_store, tmp_path)
     store.save_many(items(410, 500))
     assert answers(store) == rebuilt(path, open_store, tmp_path)
+
+
+def test_a_column_of_a_later_version_is_left_out(
+    open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "_LEAST_MAPPED", 0)
+    with open_store() as store:
+        store.save_many(items(0, 400))
+    loaded = parts.read(path.with_name(path.name + "-index"))
+    assert loaded is not None
+    [(part, content)] = loaded.parts
+    later = {"memory.later": content.arrays["memory.space"]}
+    rooms = {**content.rooms, "memory.later": content.rooms["memory.space"]}
+    content = replace(content, arrays={**content.arrays, **later}, rooms=rooms)
+    contents = Contents.from_files(parts.Loaded(loaded.head, [(part, content)]))
+    assert "later" not in contents._memories
+    assert contents._memories["space"].buffer is content.rooms["memory.space"]
 
 
 def test_a_part_older_than_the_first_model_is_kept(

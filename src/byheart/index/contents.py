@@ -448,7 +448,8 @@ class Contents:
             for name, room in loaded.parts[0][1].rooms.items():
                 kind, _, column = name.partition(".")
                 columns = contents._memories if kind == "memory" else contents._chunks
-                columns[column].give_room(room)
+                if column in columns:  # a later version may have more
+                    columns[column].give_room(room)
         return contents
 
 
