@@ -17,8 +17,8 @@ from kept import KeptEmbedder, KeptVectors
 from sets import Document, Question, RetrievalSet
 from verdicts import Judged, family, judge_answer
 
+from byheart.model.answers import RELATED_FROM
 from byheart.search.verdict import (
-    RELATED_FROM,
     SIMILAR,
     Signs,
     estimate_by_similarity,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import byheart
-from byheart.interfaces.cli.verdict import DOUBTFUL_BELOW
+from byheart.interfaces.cli.verdict import is_doubtful
 from byheart.model import SearchAnswer
 
 pytestmark = pytest.mark.model
@@ -39,8 +39,8 @@ def test_a_paraphrase_is_answered_and_an_unrelated_question_is_not(
 
 
 def name(answer: SearchAnswer) -> str:
-    is_doubtful = answer.verdict == "weak" and answer.confidence < DOUBTFUL_BELOW
-    return "doubtful" if is_doubtful else answer.verdict
+    doubtful = answer.verdict == "weak" and is_doubtful(answer.confidence, answer.mode, "evidence")
+    return "doubtful" if doubtful else answer.verdict
 
 
 @pytest.mark.slow

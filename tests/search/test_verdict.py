@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from byheart.contracts import Candidates, Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.model.answers import LEAST_RIGHT, RELATED_FROM
 from byheart.search.term_rarities import weigh_terms
 from byheart.search.verdict import (
     ENOUGH_LEAD,
-    LEAST_RIGHT,
     MOST_UNRELATED,
     NONE_BELOW,
-    RELATED_FROM,
     Signs,
     combine,
     estimate,

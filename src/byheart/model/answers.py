@@ -20,6 +20,9 @@ VERDICTS: tuple[Verdict, ...] = ("answered", "weak", "none")
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
 GRANULARITIES: tuple[Granularity, ...] = ("fine", "medium", "coarse")
 FUSIONS: tuple[Fusion, ...] = ("evidence", "rrf")
+# A hit is related if it is about the question with the first probability at least. Then it has the
+# second one as its confidence at least, even if many others are as near.
+RELATED_FROM, LEAST_RIGHT = 0.35, 0.25
 
 
 @dataclass(frozen=True, slots=True)

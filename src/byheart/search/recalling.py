@@ -33,6 +33,7 @@ from byheart.model import (
     RecallAnswer,
     RecallExplanation,
 )
+from byheart.model.answers import RELATED_FROM
 from byheart.model.times import to_micros
 from byheart.search.ranked_rows import Mask, Ordered
 from byheart.search.ranking import FIRST_TIER, Ranking
@@ -41,7 +42,7 @@ from byheart.search.recall_filling import RecallWriter, fill_page
 from byheart.search.request import RecallRequest, Weights
 from byheart.search.side_files import read_paths
 from byheart.search.term_rarities import weigh_terms
-from byheart.search.verdict import RELATED_FROM, judge, judge_rows
+from byheart.search.verdict import judge, judge_rows
 from byheart.startup.late_numpy import np
 
 RECENCY_DAYS = 30

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from byheart.contracts import Candidates, Numbers
 from byheart.model import Judgement, Verdict, VerdictExplanation
+from byheart.model.answers import LEAST_RIGHT, RELATED_FROM
 from byheart.search.evidence_fusion import share_with_neighbours
 from byheart.search.ranked_rows import Fused, Mask
 from byheart.search.ranking import Best, Ranking
@@ -38,7 +39,7 @@ from byheart.startup.late_numpy import np
 
 # Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by
 # words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above RELATED_FROM.
-NONE_BELOW, RELATED_FROM = 0.05, 0.35
+NONE_BELOW = 0.05
 # The lead over the next memory with which a related hit stands out, in units of ln(chunks). From a
 # hundred chunks on it is the same; among fewer there are fewer rivals, so less is enough.
 ENOUGH_LEAD, _LESS_FOR_ONE, _MANY_RIVALS = 0.56, 0.78, 100
@@ -46,9 +47,8 @@ ENOUGH_LEAD, _LESS_FOR_ONE, _MANY_RIVALS = 0.56, 0.78, 100
 # unit of its lead, and more by ln(1 + highest BM25 / ln(chunks)): rare words find one text, common
 # ones find many. A longer lead than the limit says no more.
 _OF_THE_ONLY_ONE, _BY_CHUNKS, _BY_LEAD, _LONGEST_LEAD, _BY_WORDS = -0.35, 0.24, 1.4, 2.0, 1.2
-# A related hit is right with this probability at least, and one that is hardly related with this at
-# most.
-LEAST_RIGHT, MOST_UNRELATED = 0.25, 0.6
+# A hit that is hardly related is right with this probability at most.
+MOST_UNRELATED = 0.6
 # Beyond this weight, more rare words shared with a long question prove nothing further.
 _MOST_WEIGHT = 3.0
 # Combined with words, a similarity only distinguishes related from unrelated texts.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from byheart.interfaces.cli.verdict import DOUBTFUL_BELOW, MOST_NEAREST
-from byheart.search.verdict import RELATED_FROM, combine, estimate_right
+import pytest
+
+from byheart.interfaces.cli.verdict import MOST_NEAREST, is_doubtful
+from byheart.model.answers import LEAST_RIGHT, RELATED_FROM
+from byheart.search.verdict import combine, estimate_right
 from tests.interfaces.cli.conftest import Run
 
 
@@ -39,7 +42,7 @@ def test_a_hit_that_is_hardly_about_the_question_is_shown_with_a_doubt(
         run("save", fact)
     asked = ("parcel from Laila", "--mode", "fts", "--limit", "1")
     verdict = run("search", *asked, "--json").json
-    assert (verdict["verdict"], verdict["confidence"] < DOUBTFUL_BELOW) == ("weak", True)
+    assert (verdict["verdict"], verdict["confidence"] < LEAST_RIGHT) == ("weak", True)
     for verb in ("search", "recall"):
         first, second, *_ = run(verb, *asked).out.splitlines()
         assert first == "perhaps nothing here answers this"
@@ -49,7 +52,25 @@ def test_a_hit_that_is_hardly_about_the_question_is_shown_with_a_doubt(
 def test_a_related_hit_is_shown_without_a_doubt_however_many_others_are_as_near() -> None:
     for chunks in (1, 3, 10, 100, 10_000):
         right = estimate_right(0.0, 0.0, chunks)
-        assert combine(RELATED_FROM, right) >= DOUBTFUL_BELOW
+        assert not is_doubtful(combine(RELATED_FROM, right), "hybrid", "evidence")
+
+
+@pytest.mark.parametrize("asked", [("--mode", "vector"), ("--fusion", "rrf")])
+def test_a_confidence_without_a_lead_is_doubted_as_long_as_the_hit_is_hardly_related(
+    run: Run, asked: tuple[str, ...]
+) -> None:
+    for fact in (
+        "The parcel for Anna is at the reception desk.",
+        "The lift is repaired on Thursday.",
+        "Lunch is at noon in the small kitchen.",
+    ):
+        run("save", fact)
+    answer = run("search", "Anna for piano", *asked, "--json").json
+    assert answer["verdict"] == "weak"
+    assert LEAST_RIGHT <= answer["confidence"] < RELATED_FROM
+    assert run("search", "Anna for piano", *asked).out.startswith(
+        "perhaps nothing here answers this\n"
+    )
 
 
 def test_explain_shows_the_grounds_of_the_verdict(run: Run, report: str) -> None:

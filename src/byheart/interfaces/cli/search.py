@@ -121,7 +121,7 @@ def search_command(
         return
     if denied:
         deny(screen, nearest=True)
-    doubt(screen, answer)
+    doubt(screen, answer, given["fusion"])
     for place, hit in enumerate(answer.results):
         if place or denied:
             screen.line("")

@@ -7,13 +7,11 @@ from datetime import datetime
 from typing import NamedTuple
 
 from byheart.interfaces.cli.screen import Part, Screen, one_line
-from byheart.model import RecallAnswer, SearchAnswer
+from byheart.model import Fusion, Mode, RecallAnswer, SearchAnswer
+from byheart.model.answers import LEAST_RIGHT, RELATED_FROM
 
 # The number of unrelated texts to offer, and the length of each: enough to see what they are.
 MOST_NEAREST, NEAREST_CHARS = 3, 74
-# The least confidence of a hit that is about the question, however many others are as near. So a
-# hit below it is hardly about the question.
-DOUBTFUL_BELOW = 0.25
 
 
 class Near(NamedTuple):
@@ -30,10 +28,21 @@ def deny(screen: Screen, *, nearest: bool) -> None:
         screen.line(Part("nearest, probably unrelated:", "dim"))
 
 
-def doubt(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None:
+def doubt(screen: Screen, answer: SearchAnswer | RecallAnswer, fusion: Fusion = "evidence") -> None:
     """Say that the hits may have nothing to do with the question, if that is likely."""
-    if answer.verdict == "weak" and answer.confidence < DOUBTFUL_BELOW:
+    if answer.verdict == "weak" and is_doubtful(answer.confidence, answer.mode, fusion):
         screen.line(Part("perhaps nothing here answers this", "bad"))
+
+
+def is_doubtful(confidence: float, mode: Mode, fusion: Fusion) -> bool:
+    """Say whether a hit is hardly about the question.
+
+    A hit that is about the question has at least the confidence `LEAST_RIGHT`. A hit below it is
+    hardly about the question. Cosines and reciprocal ranks have no lead: their confidence is the
+    probability that the hit is about the question.
+    """
+    is_related = mode == "vector" or fusion == "rrf"
+    return confidence < (RELATED_FROM if is_related else LEAST_RIGHT)
 
 
 def offer_nearest(screen: Screen, texts: Sequence[Near]) -> None:
