@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from byheart.settings import Settings, load_settings
     from byheart.store import MemoryStore
 
-# Written out, because looking it up with importlib.metadata takes longer than `byheart --help`.
+# Written out, because `importlib.metadata` takes about half as long to find it as all of
+# `byheart --help`. `scripts/check_release.py` compares it with pyproject.toml.
 __version__ = "0.1.0"
 
 # Imported when first used: `byheart --help` needs none of them. Other nouns are in `byheart.model`,
