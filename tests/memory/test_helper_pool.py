@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from byheart.contracts import TokenCounter
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.memory.deriving import derive
-from byheart.memory.helper_pool import MODULE, HelperPool, open_pool
+from byheart.memory.helper_pool import MODULE, HelperPool, end_pool, open_pool, start_pool
 from byheart.memory.save_requests import SaveRequest
 from byheart.settings import Settings, load_settings
 from tests.waiting import PATIENCE_SECONDS
@@ -95,6 +96,34 @@ def test_a_helper_that_was_killed_is_asked_nothing_more(settings: Settings) -> N
     assert pool.derive(request_of("at its end"), ()) is None
     assert pool.derive(request_of("after"), ()) is None
     pool.end()
+
+
+def test_a_text_that_cannot_be_sent_is_left_to_the_caller_and_the_next_one_is_not(
+    pool: HelperPool, settings: Settings
+) -> None:
+    class LocalText(str):
+        """A class that no other process finds."""
+
+        __slots__ = ()
+
+    assert pool.derive_all([request_of("sent"), request_of(LocalText("not sent"))]) is None
+    request = request_of("after")
+    assert pool.derive(request, ()) == derive(request, settings, EstimatedTokens)
+
+
+def test_there_is_no_pool_if_no_process_can_be_started(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("byheart.memory.helper_pool.count_cores", lambda: 2)
+    with monkeypatch.context() as full:
+        full.setattr(subprocess, "Popen", refuse)
+        assert start_pool(settings, EstimatedTokens()) is None
+    pool = start_pool(settings, EstimatedTokens())  # the failure kept no other run from helpers
+    assert pool is not None
+    end_pool(pool)
 
 
 def test_the_helpers_end_with_the_run(settings: Settings) -> None:

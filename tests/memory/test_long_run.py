@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +161,50 @@ def test_a_run_goes_on_without_helpers_that_were_killed(
     assert answers
     assert derived_in(answers) == 0
     assert [each.status for each in results].count("created") == len(set(TEXTS))
+
+
+def test_a_run_goes_on_if_no_process_can_be_started(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch, answers: Answers
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    results = open_store().save_many({"content": text} for text in TEXTS)
+    assert answers == []
+    assert [each.status for each in results].count("created") == len(set(TEXTS))
+
+
+def test_texts_that_cannot_be_sent_to_a_helper_are_saved(
+    open_store: OpenStore, answers: Answers
+) -> None:
+    class LocalText(str):
+        """A class that no other process finds."""
+
+        __slots__ = ()
+
+    store = open_store()
+    store.save_many({"content": LocalText(text)} for text in TEXTS)
+    assert None in answers
+    assert store.list(limit=1).total == len(set(TEXTS))
+
+
+def test_an_interrupt_at_the_end_of_a_run_leaves_no_helper_behind(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch, answers: Answers
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    store = open_store()
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(ThreadPoolExecutor, "shutdown", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            store.save_many({"content": text} for text in TEXTS)
+    assert derived_in(answers) > 0
+    assert children() == set()
+    answers.clear()
+    store.save_many({"content": f"again {text}"} for text in TEXTS)
+    assert derived_in(answers) > 0
 
 
 def test_a_short_run_has_no_helpers(

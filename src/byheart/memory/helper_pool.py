@@ -43,20 +43,18 @@ class _Helper:
 
     def prepare(self, settings: Settings, tokens: TokenCounter) -> None:
         """Send what all texts are derived with."""
-        self._send((settings, tokens))
+        self._send(pickle.dumps((settings, tokens), pickle.HIGHEST_PROTOCOL))
 
-    def derive(
-        self, requests: Sequence[SaveRequest], redacted: Redacted
-    ) -> Sequence[Derived | None]:
-        """Derive texts; give `None` for each that raised an error."""
-        self._send((requests, redacted))
+    def derive(self, message: bytes) -> Sequence[Derived | None]:
+        """Derive the texts of a message; give `None` for each that raised an error."""
+        self._send(message)
         assert self._process.stdout is not None
         derived: Sequence[Derived | None] = pickle.load(self._process.stdout)
         return derived
 
-    def _send(self, message: object) -> None:
+    def _send(self, message: bytes) -> None:
         assert self._process.stdin is not None
-        pickle.dump(message, self._process.stdin, pickle.HIGHEST_PROTOCOL)
+        self._process.stdin.write(message)
         self._process.stdin.flush()
 
     def end(self) -> None:
@@ -95,14 +93,18 @@ class HelperPool:
     def derive_all(
         self, requests: Sequence[SaveRequest], redacted: Redacted = ()
     ) -> Sequence[Derived | None] | None:
-        """Derive texts in one idle helper; return `None` if there is none.
+        """Derive texts in one idle helper; return `None` if the caller has to derive them.
 
         A helper does not send its errors: the caller derives such a text too, and meets the same
         error. A helper that has ended gets no further texts.
         """
         try:
+            message = pickle.dumps((requests, redacted), pickle.HIGHEST_PROTOCOL)
+        except Exception:  # noqa: BLE001  # a class of the caller's own raises what it likes
+            return None
+        try:
             helper = self._idle.get_nowait()
-            derived = helper.derive(requests, redacted)
+            derived = helper.derive(message)
         except (Empty, OSError, EOFError, pickle.UnpicklingError):
             return None
         self._idle.put(helper)
@@ -120,7 +122,7 @@ class HelperPool:
 
 
 def start_pool(settings: Settings, tokens: TokenCounter) -> HelperPool | None:
-    """Start helpers for the cores that are free; give `None` if there is none to use.
+    """Start helpers for the cores that are free; give `None` if no helper can be started.
 
     One core is left to the process that writes. An embedder of the caller's own may count tokens in
     a way that no other process knows.
@@ -131,11 +133,13 @@ def start_pool(settings: Settings, tokens: TokenCounter) -> HelperPool | None:
     counter = tokens.counter_to_send() if isinstance(tokens, SharesCounter) else None
     if counter is None or not _having_helpers.acquire(blocking=False):
         return None
+    pool = None
     try:
-        return HelperPool(settings, counter, helpers)
-    except BaseException:
-        _having_helpers.release()
-        raise
+        pool = HelperPool(settings, counter, helpers)
+    finally:
+        if pool is None or not pool.size:
+            _having_helpers.release()
+    return pool if pool.size else None
 
 
 @contextlib.contextmanager

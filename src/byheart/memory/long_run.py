@@ -82,10 +82,12 @@ class LongRun:
 
     def end(self) -> None:
         """End the helpers."""
-        if self._threads is not None:
-            self._threads.shutdown()
-        if self._pool is not None:
-            end_pool(self._pool)
+        try:
+            if self._threads is not None:
+                self._threads.shutdown()
+        finally:  # also if the user interrupts the wait
+            if self._pool is not None:
+                end_pool(self._pool)
 
 
 class _Share:
@@ -123,7 +125,7 @@ def _help(share: _Share, pool: HelperPool) -> None:
     """Have helpers derive texts until none is left."""
     while (places := share.take_last(pool.size)).start < places.stop:
         derived = pool.derive_all(share.requests[places])
-        if derived is None:  # the helper has ended
+        if derived is None:  # the helper has ended, or cannot be sent these texts
             return
         share.derived[places] = derived
 
