@@ -19,6 +19,8 @@ from byheart.interfaces.rest.work import Caller, Overloaded, Work
 from byheart.settings import load_settings
 from tests.interfaces.rest.conftest import Serve, Server
 
+IDLE = {"read": 0, "write": 0, "export": 0}
+
 
 def make_work(threads: int = 1, waiting: int = 100) -> Work:
     return Work(load_settings({"max_concurrent_reads": threads, "max_waiting_requests": waiting}))
@@ -55,7 +57,7 @@ class Clients:
             then()
             await anyio.sleep(0.05)
             self._busy.set()
-        assert self.work.under_way() == {"read": 0, "write": 0}
+        assert self.work.under_way() == IDLE
 
 
 def test_keys_take_turns() -> None:
@@ -125,7 +127,7 @@ def test_many_clients_that_come_and_go_lose_no_thread() -> None:
                 group.start_soon(ask, number)
                 if number % 40 == 0:
                     await anyio.sleep(0.01)
-        assert work.under_way() == {"read": 0, "write": 0}
+        assert work.under_way() == IDLE
         await work.run("read", lambda: done.append(-1))
 
     anyio.run(run)

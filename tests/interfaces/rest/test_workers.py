@@ -247,7 +247,7 @@ def test_damaged_counts_are_left_out(tmp_path: Path) -> None:
     second.write()
     whole, under_way = first.of_all()
     assert whole.snapshot() == {"requests": [], "latencies": []}
-    assert under_way == {"read": 0, "write": 0}
+    assert under_way == {"read": 0, "write": 0, "export": 0}
 
 
 def test_a_folder_of_the_user_does_not_replace_modules(tmp_path: Path) -> None:

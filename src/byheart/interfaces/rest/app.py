@@ -54,11 +54,12 @@ def create_app(
     """
     counted = metrics.Metrics() if counts is None else counts.metrics
     work = work or Work(settings)
-    desk = Desk(store, work, FilesFolder(settings.files_dir, settings.db_path))
+    files = FilesFolder(settings.files_dir, settings.db_path)
+    desk, exports = Desk(store, work, files), Exports(store, work, files)
     inner = Starlette(
         routes=[
             *desk.routes(),
-            Route(EXPORT_PATH, Exports(store, work).answer, methods=["GET", "POST"]),
+            Route(EXPORT_PATH, exports.answer, methods=["GET", "POST"]),
             *_about_itself(store, work, counts or counted),
             *mounts,
         ],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from hashlib import sha256
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO, cast
 
 from byheart.errors import InvalidInput, StoreUnreachable
 from byheart.model.checks import LONGEST_OUTPUT_PATH
@@ -56,6 +58,11 @@ class FilesFolder:
             ) from error
         if place.parent.resolve() != place.parent:  # a link was created since `locate`
             raise _outside(place.name)
+
+    def open_unnamed(self) -> BinaryIO:
+        """Open a new file that has no name in the folder, and is gone when it is closed."""
+        make_private_folder(self._folder)
+        return cast("BinaryIO", tempfile.TemporaryFile(dir=self._folder))
 
     def _is_of_the_store(self, place: Path) -> bool:
         # A store's file must not be opened here, not even to refuse it: closing it would release

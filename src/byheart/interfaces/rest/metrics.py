@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from starlette.types import Scope
 
-from byheart.model import Access, Stats
+from byheart.interfaces.rest.work import Lane
+from byheart.model import Stats
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -96,7 +97,7 @@ class Metrics:
             histogram.buckets = [a + b for a, b in zip(histogram.buckets, buckets, strict=True)]
             histogram.seconds += seconds
 
-    def render(self, space: str, stats: Stats, under_way: Mapping[Access, int]) -> str:
+    def render(self, space: str, stats: Stats, under_way: Mapping[Lane, int]) -> str:
         """Render what a space may see: its own requests, and those without an API key."""
         seen = (space, None)
         families = [

@@ -11,11 +11,10 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from byheart.interfaces.rest.metrics import Metrics
-from byheart.interfaces.rest.work import Work
-from byheart.model import Access
+from byheart.interfaces.rest.work import Lane, Work
 
 
 class SharedCounts:
@@ -43,13 +42,13 @@ class SharedCounts:
             fresh.replace(self._file)
             self._written = text
 
-    def of_all(self) -> tuple[Metrics, Mapping[Access, int]]:
+    def of_all(self) -> tuple[Metrics, Mapping[Lane, int]]:
         """Add up the counts of all processes of the server, and the requests under way."""
         whole, under_way = Metrics(), dict(self._work.under_way())
         whole.add(self.metrics.snapshot())
         for other in self._others():
             whole.add(other["counts"])
-            for lane in get_args(Access):
+            for lane in under_way:
                 under_way[lane] += other["under_way"][lane]
         return whole, under_way
 

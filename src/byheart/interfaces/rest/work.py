@@ -1,9 +1,10 @@
-"""Run requests in worker threads: reads and writes in separate lanes, each with a bounded queue.
+"""Run requests in worker threads: each kind has a lane of its own, with a bounded queue.
 
 REST and MCP share the lanes, so that the limits apply to the whole server.
 
 A save waits for the model and the disk, and an import takes long: if they shared their threads with
-searches, a few of them would leave no thread for a search.
+searches, a few of them would leave no thread for a search. An export takes long: it delays neither
+searches nor saves.
 
 Every API key has a queue of its own, and the keys take turns: a key with a hundred requests waiting
 delays another key's request by one. A request whose client hangs up leaves its queue.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -21,11 +22,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive
 
 from byheart.errors import ByheartError
-from byheart.model import Access
 from byheart.settings import Settings
 from byheart.startup.dataclass_types import dataclass
 
 Result = TypeVar("Result")
+Lane = Literal["read", "write", "export"]
+_EXPORT_THREADS = 1
 
 
 class Overloaded(ByheartError):
@@ -167,11 +169,11 @@ class Work:
 
     def __init__(self, settings: Settings) -> None:
         waiting = settings.max_waiting_requests
-        self._lanes: dict[Access, _Lane] = {
+        self._lanes: dict[Lane, _Lane] = {
             "read": _Lane(settings.max_concurrent_reads, waiting),
             "write": _Lane(settings.max_concurrent_writes, waiting),
+            "export": _Lane(_EXPORT_THREADS, waiting),
         }
-
         self._stops: list[Callable[[], None]] = []
 
     def at_end(self, stop: Callable[[], None]) -> None:
@@ -184,11 +186,11 @@ class Work:
             stop()
 
     async def run(
-        self, lane: Access, task: Callable[[], Result], caller: Caller | None = None
+        self, lane: Lane, task: Callable[[], Result], caller: Caller | None = None
     ) -> Result:
         """Run a task in a thread of its lane; it runs to its end even if its client hangs up."""
         return await self._lanes[lane].run(task, caller or Caller())
 
-    def under_way(self) -> dict[Access, int]:
+    def under_way(self) -> dict[Lane, int]:
         """Count the requests that run or wait now, by lane."""
         return {name: lane.inside for name, lane in self._lanes.items()}
