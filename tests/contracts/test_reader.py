@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from byheart.contracts import (
     Emission,
@@ -172,6 +173,51 @@ def test_pins_are_listed_as_they_were_set_where_they_can_be_seen(storage: Storag
     transactions.forget(storage, [one], "space", "tester", None)
     with storage.reading() as reader:
         assert reader.memories(Listing(where, "pinned")) == []
+
+
+@covers(Reader.memories, Reader.count)
+def test_pins_are_listed_and_counted_alone_among_memories_with_a_tag_or_a_path(
+    storage: Storage,
+) -> None:
+    marks: dict[str, Any] = {"tags": ("red",), "path": "/w/docs/a.md"}
+    made = [draft("pinned", **marks), draft("loose", **marks), draft("pinned, unmarked")]
+    transactions.write(storage, made, None)
+    for each in (made[0], made[2]):
+        transactions.pin(storage, each.memory.memory_id, "space", "tester", pinned=True)
+    with storage.reading() as reader:
+        for where in (
+            Filter("space", tags=("red",)),
+            Filter("space", path="/w/docs"),
+            Filter("space", path="docs/"),
+        ):
+            listing = Listing(where, "pinned", 5)
+            assert [each.content for each in reader.memories(listing)] == ["pinned"]
+            assert reader.count(listing) == 1
+
+
+@covers(Reader.count)
+def test_a_path_selects_what_it_names_and_what_lies_below_it(storage: Storage) -> None:
+    paths = ("/w/doc", "/w/doc/a.md", "/w/doc/b/c.md", "/w/doc-1/a.md", "/w/doc0", "/w/Doc/a.md")
+    paths += ("/w/doc.md", "/w/doc/é.md", "w/doc/a.md", "~/doc/a.md", "C:/doc/a.md")
+    transactions.write(storage, [draft(path, path=path) for path in (*paths, "/v/[1]/a")], None)
+    expected = {
+        "/w/doc": {"/w/doc", "/w/doc/a.md", "/w/doc/b/c.md", "/w/doc/é.md"},
+        "/w/doc/": {"/w/doc/a.md", "/w/doc/b/c.md", "/w/doc/é.md"},
+        "/w/doc/a.md": {"/w/doc/a.md"},
+        "/w/doc/a.md/": set(),
+        "/w/do": set(),
+        "/w/doc?": {"/w/doc0"},
+        "/v/[1]": {"/v/[1]/a"},
+        "/": {*paths[:8], "/v/[1]/a"},
+        "~/doc": {"~/doc/a.md"},
+        "C:/doc/": {"C:/doc/a.md"},
+        "doc/a.md": {"/w/doc/a.md", "w/doc/a.md", "~/doc/a.md", "C:/doc/a.md"},
+    }
+    with storage.reading() as reader:
+        for path, found in expected.items():
+            listing = Listing(Filter("space", path=path))
+            assert {each.path for each in reader.memories(listing)} == found, path
+            assert reader.count(listing) == len(found), path
 
 
 @covers(Reader.headings, Reader.chunks, Reader.token_counts)

@@ -114,7 +114,7 @@ def make_up(chance: random.Random, memories: list[Memory], start: datetime) -> d
             labels = sorted({label for value in values for label in value}) + strange
             given[name] = chance.sample(labels, chance.randint(1, min(3, len(labels))))
         elif asked.operator == "path":
-            given[name] = chance.choice([*values, *strange, "src/", "*.py"])
+            given[name] = chance.choice([*values, *strange, "src/", "*.py", "/home", "/home/x/"])
         elif asked.operator == "any_of":
             given[name] = chance.sample(sorted({*values, *strange}), chance.randint(1, 2))
         else:

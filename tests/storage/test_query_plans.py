@@ -75,7 +75,9 @@ def steps(tmp_path: Path) -> Callable[[int, dict[str, Any]], int]:
 
 
 @pytest.mark.parametrize(
-    "given", [{"tags": ["rare"]}, {"entities": ["rare name"]}, {"path": "/rare/"}], ids=str
+    "given",
+    [{"tags": ["rare"]}, {"entities": ["rare name"]}, {"path": "/rare/"}, {"path": "/rare"}],
+    ids=str,
 )
 def test_a_page_of_few_labelled_memories_does_not_read_the_others(
     steps: Callable[[int, dict[str, Any]], int], given: dict[str, Any]
@@ -83,3 +85,27 @@ def test_a_page_of_few_labelled_memories_does_not_read_the_others(
     few = steps(100, given)
     assert few > 0
     assert steps(2_000, given) < 1.5 * few
+
+
+@pytest.mark.parametrize(
+    ("path", "compared"), [("/docs/", 0), ("/docs", 0), ("docs", 2), ("/d*", 2)], ids=str
+)
+def test_all_paths_are_compared_only_for_a_page_and_its_total_if_no_index_finds_them(
+    tmp_path: Path, path: str, compared: int
+) -> None:
+    run: list[str] = []
+
+    def hear(_cursor: object, statement: str, _values: object) -> bool:
+        run.append(statement)
+        return True
+
+    with byheart.open(tmp_path / "memory.db", embedding_provider="hash") as store:
+        store.save_many({"content": f"text {name}", "path": f"/docs/{name}.md"} for name in "ab")
+        backend = store._storage._backend  # type: ignore[attr-defined]
+        with backend.reading(store.space) as connection:
+            connection.exec_trace = hear
+        assert store.list(limit=1, path=path).total == 2
+        with backend.reading(store.space) as connection:
+            connection.exec_trace = None
+    assert any("FROM memories" in statement for statement in run)
+    assert sum("glob(" in statement for statement in run) == compared

@@ -17,6 +17,7 @@ _Part = tuple[str, list[object]]
 _Query = tuple[str, tuple[object, ...]]
 _Writer = Callable[[str, Any, Filter], _Part]
 
+_ANCHORS = ("/", "~")
 _GLOB_SIGNS = late_pattern(r"[*?\[]")
 
 
@@ -115,12 +116,20 @@ def _times(where: Filter, now: int) -> list[_Part]:
 
 def subqueries(where: Filter) -> list[_Query]:
     """List the queries whose memories must all contain a hit: tags, entities, path, metadata."""
-    return [*labelled(where), *_asked_for(("pairs",), where)]
+    return [*_asked_for(("labels", "path", "pairs"), where)]
 
 
 def labelled(where: Filter) -> list[_Query]:
-    """List the queries of labels and paths, which indexes answer without reading memories."""
-    return [*_asked_for(("labels", "path"), where)]
+    """List queries that an index answers by reading their memories' entries and no others.
+
+    Each lists the memories with some labels or below a folder. If a path has to be compared with
+    all paths, the memories that have a path are listed instead.
+    """
+    queries = [*_asked_for(("labels",), where)]
+    if where.path is not None:
+        named = _folder(where.path) is not None
+        queries.append(_under_path(where.path, where) if named else (_PATHS, (where.space,)))
+    return queries
 
 
 def _asked_for(operators: Sequence[str], where: Filter) -> Iterator[_Query]:
@@ -135,12 +144,29 @@ def _tagged(given: Sequence[str], where: Filter) -> _Query:
     return query + _having(where, len(names)), names
 
 
+# SQLite reads the paths of an index, which has no memories without one.
+_PATHS = "SELECT memory_no FROM memories WHERE space = ? AND path IS NOT NULL"
+
+
 def _under_path(given: str, where: Filter) -> _Query:
+    folder = _folder(given)
+    if folder is not None:
+        # The sign behind "/" ends the range of paths in a folder.
+        below = (where.space, f"{folder}/", f"{folder}0")
+        query = f"{_PATHS} AND path >= ? AND path < ?"
+        if given.endswith("/"):
+            return query, below
+        # One condition with OR would compare all paths.
+        return f"{_PATHS} AND path = ? UNION ALL {query}", (where.space, folder, *below)
     patterns = _path_patterns(given)
     globs = " OR ".join(["glob(?, path)"] * len(patterns))
-    # SQLite reads the paths of an index, which has no memories without one.
-    query = f"SELECT memory_no FROM memories WHERE space = ? AND path IS NOT NULL AND ({globs})"
-    return query, (where.space, *patterns)
+    return f"{_PATHS} AND ({globs})", (where.space, *patterns)
+
+
+def _folder(path: str) -> str | None:
+    """Give the folder or file that a path filter names exactly, without its final slash."""
+    anchored = path.startswith(_ANCHORS) or path[1:3] == ":/"
+    return path.removesuffix("/") if anchored and not _GLOB_SIGNS.search(path) else None
 
 
 def _path_patterns(path: str) -> list[str]:
@@ -156,7 +182,7 @@ def _path_patterns(path: str) -> list[str]:
         for each in spellings
         for pattern in ([f"{each}*"] if path.endswith("/") else [each, f"{each}/*"])
     ]
-    anchored = path.startswith(("/", "*", "~")) or path[1:3] == ":/"
+    anchored = path.startswith((*_ANCHORS, "*")) or path[1:3] == ":/"
     return patterns if anchored else [*patterns, *(f"*/{each}" for each in patterns)]
 
 

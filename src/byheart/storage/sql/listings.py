@@ -23,8 +23,8 @@ _ORDERS = {
 }
 
 
-# A page of at most so many memories with some labels is sorted from all of them. If there are more,
-# a page is found sooner by going through the memories of the space in their order.
+# If at most this many memories have the labels, sort all of them for a page. If more have them,
+# reading the space in order finds a page sooner.
 _FEW_LABELLED = 1_000
 
 
@@ -86,11 +86,12 @@ def source(listing: Listing, now: int, *, by_labels: bool = False) -> tuple[str,
     """
     clause, values = where_clause(listing.where, now)
     table = "memories m"
-    if by_labels and any(labelled(listing.where)):
+    if by_labels and labelled(listing.where):
         table += " NOT INDEXED"
     elif listing.order == "pinned":
         # SQLite would scan the whole space instead.
         table += " INDEXED BY memories_by_pin"
+    if listing.order == "pinned":
         clause += " AND m.pinned_at IS NOT NULL"
     if listing.roles is not None:
         clause += " AND m.role IS NOT NULL"
