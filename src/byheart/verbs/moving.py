@@ -50,7 +50,10 @@ def export(
     _refuse_itself(engine, path_or_file)
     space = None if check.check_bool("all_spaces", part.all_spaces) else engine.space(part.space)
     if space is None and not (part.space is None and part.memory_id is None):
-        raise InvalidInput("all_spaces and a part of them were both given", "give one of them")
+        raise InvalidInput(
+            "all_spaces and space (or memory_id) were both given",
+            "leave out all_spaces, or leave out the others",
+        )
     ids = None
     if part.memory_id is not None:
         ids = list(dict.fromkeys(check.check_ids("memory_id", part.memory_id)))
@@ -59,9 +62,9 @@ def export(
         dump = reader.dump(space, vectors=vectors, memory_ids=ids)
         if ids is not None and dump.memory_count < len(ids):
             raise NotFound(
-                f"the space {space!r} does not have {len(ids) - dump.memory_count} of the "
-                f"{len(ids)} named memories",
-                "check the ids: those memories were erased, or they are in another space",
+                f"the space {space!r} has only {dump.memory_count} of the {len(ids)} memories "
+                "named by memory_id",
+                "check the ids: a missing memory was erased, or is in another space",
             )
         return exporting.export(
             dump,
